@@ -1,0 +1,1 @@
+"""The go-between: decides and remembers; never fetches."""

@@ -1,0 +1,43 @@
+"""Settings: the only reader of the environment (prefix OUTRIDER_)."""
+
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def state_home() -> Path:
+    """The user's state folder for us, by the XDG base directory specification."""
+    return Path.home() / ".local" / "state" / "outrider"
+
+
+class Settings(BaseSettings):
+    """What a deployment may set. Unset URLs mean the embedded PostgreSQL and Valkey under `home`."""
+
+    model_config = SettingsConfigDict(env_prefix="OUTRIDER_", frozen=True, extra="ignore")
+
+    home: Path = Field(default_factory=state_home, description="State of the embedded stack.")
+    database_url: str | None = Field(default=None, description="postgresql://... of the ledger.")
+    broker_url: str | None = Field(default=None, description="redis://... or amqp://... of the message broker.")
+    result_url: str | None = Field(default=None, description="redis://... of the result store; default: the broker's.")
+    ca_file: Path | None = Field(default=None, description="PEM bundle to trust instead of certifi's.")
+    nameservers: str = Field(default="", description="Comma-separated DNS servers; default: the system's.")
+    flower_port: int = Field(default=5555, ge=1, le=65535)
+    gateway_port: int = Field(default=8765, ge=1, le=65535)
+    models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
+
+    @field_validator("database_url", "broker_url", "result_url", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: object) -> object:
+        return None if value == "" else value
+
+    def nameserver_list(self) -> tuple[str, ...]:
+        """The DNS servers to ask, empty for the system's."""
+        return tuple(part.strip() for part in self.nameservers.split(",") if part.strip())
+
+
+@cache
+def settings() -> Settings:
+    """This process's settings, read once."""
+    return Settings()

@@ -1,0 +1,1 @@
+"""The eyes: everything that people run and look at."""

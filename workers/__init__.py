@@ -1,0 +1,1 @@
+"""The hands: ride out, bring back. No SQL, no Celery settings."""

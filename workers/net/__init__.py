@@ -1,0 +1,1 @@
+"""The guarded road to one public URL."""

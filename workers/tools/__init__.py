@@ -1,0 +1,1 @@
+"""One handler a tool, same name as its contract."""
