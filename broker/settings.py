@@ -7,6 +7,15 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
+class StackMissing(RuntimeError):
+    """No ledger or broker is known to this process."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No running stack: start one with `outrider up`, or set OUTRIDER_DATABASE_URL and OUTRIDER_BROKER_URL."
+        )
+
+
 def state_home() -> Path:
     """The user's state folder for us, by the XDG base directory specification."""
     return Path.home() / ".local" / "state" / "outrider"
@@ -32,12 +41,37 @@ class Settings(BaseSettings):
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
 
+    def require_broker_url(self) -> str:
+        """Where messages go. Raises: StackMissing when neither a URL is set nor a stack was found."""
+        if self.broker_url is None:
+            raise StackMissing
+        return self.broker_url
+
+    def require_result_url(self) -> str:
+        """Where replies wait for their reader: the broker when nothing else is said."""
+        return self.result_url or self.require_broker_url()
+
+    def require_database_url(self) -> str:
+        """Where the ledger lies. Raises: StackMissing when neither a URL is set nor a stack was found."""
+        if self.database_url is None:
+            raise StackMissing
+        return self.database_url
+
     def nameserver_list(self) -> tuple[str, ...]:
         """The DNS servers to ask, empty for the system's."""
         return tuple(part.strip() for part in self.nameservers.split(",") if part.strip())
 
 
+_installed: list[Settings] = []
+
+
+def install(found: Settings) -> None:
+    """Make these this process's settings: for a command that found a running stack. Before the first `settings()`."""
+    _installed[:] = [found]
+    settings.cache_clear()
+
+
 @cache
 def settings() -> Settings:
     """This process's settings, read once."""
-    return Settings()
+    return _installed[0] if _installed else Settings()

@@ -1,10 +1,12 @@
 """The envelope: what a task returns for every business end."""
 
+import json
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from schemas.errors import OutriderError
+from schemas.errors import OutcomeUnknown, OutriderError, ReplyNotKept, revive
+from schemas.operation import OperationState, Stored
 
 Outcome = Literal["completed", "refused", "failed", "cancelled", "unknown"]
 
@@ -50,3 +52,37 @@ class Envelope(BaseModel):
     value: dict[str, Any] | None = None
     error: ErrorOut | None = None
     receipt: ReceiptOut | None = None
+
+
+def replay(tool: str, stored: Stored) -> Envelope:
+    """The answer to a repeat of a call that has ended, from its receipt alone: nothing is sent, no text is kept."""
+    return Envelope(
+        outcome=_REPLAYED[stored.state],
+        tool=tool,
+        operation=stored.operation_id,
+        replayed=True,
+        error=ErrorOut.of(_stored_error(stored)),
+        receipt=receipt_out(stored),
+    )
+
+
+_REPLAYED: dict[OperationState, Outcome] = {
+    OperationState.COMPLETED: "failed",  # the reply is gone: reply_not_kept
+    OperationState.FAILED: "failed",
+    OperationState.CANCELLED: "cancelled",
+    OperationState.OUTCOME_UNKNOWN: "unknown",
+}
+
+
+def _stored_error(stored: Stored) -> OutriderError:
+    if stored.state is OperationState.COMPLETED:
+        return ReplyNotKept("The call was completed before; its text was given once and is not stored.")
+    if stored.state is OperationState.OUTCOME_UNKNOWN:
+        return OutcomeUnknown("Whether a request was sent for this call is unknown.")
+    error = json.loads(stored.body)["error"]
+    return revive(error["code"], error["message"], error["facts"])
+
+
+def receipt_out(stored: Stored) -> ReceiptOut:
+    """The pointer to a stored receipt."""
+    return ReceiptOut.model_validate({"id": stored.operation_id, "sent": stored.sent, "digest": stored.digest})

@@ -4,6 +4,7 @@ Each leaf owns one stable code of the contract. A message never carries a query 
 internal address; `facts` are plain and public. Retired codes stay reserved.
 """
 
+from functools import cache
 from typing import Any, ClassVar
 
 Fact = str | int | float | bool | None
@@ -326,3 +327,28 @@ class Internal(Broken):
     """A fault of ours, said without its innards."""
 
     code = "internal"
+
+
+class LedgerUnavailable(Broken):
+    """PostgreSQL stayed away for longer than we wait."""
+
+    code = "internal"
+    retryable = True
+    hint = "The ledger's database did not answer. `outrider doctor` says why; nothing was sent for this call."
+
+
+def revive(code: str, message: str, facts: dict[str, Fact]) -> OutriderError:
+    """The error that a stored receipt tells of. An unknown code (from a newer writer) becomes Internal."""
+    return _by_code().get(code, Internal)(message, **facts)
+
+
+@cache
+def _by_code() -> dict[str, type[OutriderError]]:
+    found: dict[str, type[OutriderError]] = {}
+    pending: list[type[OutriderError]] = [OutriderError]
+    while pending:
+        kind = pending.pop()
+        pending.extend(kind.__subclasses__())
+        if not kind.__subclasses__():
+            found.setdefault(kind.code, kind)
+    return found | {Internal.code: Internal}

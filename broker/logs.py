@@ -1,0 +1,70 @@
+"""Logs of every process: structlog, one JSON object a line on stderr, facts as fields, never a body or a query."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+# Celery's per-task lines would double ours: "one closing line per operation" is written by the shift.
+_QUIET = ("celery.worker.strategy", "celery.app.trace", "celery.pool", "kombu", "amqp")
+
+
+def configure(*, level: int = logging.INFO) -> None:
+    """Send this process's logs, ours and the libraries', to stderr as JSON lines."""
+    shared: list[Any] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _exception_by_name,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def configure_for_celery(**_signal: Any) -> None:
+    """The receiver of Celery's setup_logging: with it, Celery leaves logging to us."""
+    configure()
+
+
+def _exception_by_name(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """An exception is told by its type and place: its text may hold what was being handled."""
+    info = event.pop("exc_info", None)
+    if info is True:
+        info = sys.exc_info()
+    if isinstance(info, BaseException):
+        info = (type(info), info, info.__traceback__)
+    if isinstance(info, tuple) and info[0] is not None:
+        event["exception"] = info[0].__name__
+        event["at"] = where(info[2])
+    event.pop("exception_text", None)
+    return event
+
+
+def where(traceback: Any) -> str:
+    """The innermost place of a traceback: `file:line function`."""
+    place = "unknown"
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        place = f"{code.co_filename.rsplit('/', 1)[-1]}:{traceback.tb_lineno} {code.co_name}"
+        traceback = traceback.tb_next
+    return place

@@ -1,0 +1,83 @@
+"""Sealed views: arguments, replies and exceptions never reach events, Flower or Celery's own log lines.
+
+Celery shows them in five places: the repr that a producer writes into the headers, the repr in events, the repr of the
+return value, retry and failure texts, and the body dumps of messages it cannot read. Each is closed here, on the
+receiving side too, because a foreign producer hides nothing.
+"""
+
+import logging
+from typing import Any
+
+from celery import Celery, Task
+from celery.worker.consumer import Consumer
+from celery.worker.request import Request
+
+SEALED = "(sealed)"
+_log = logging.getLogger(__name__)
+
+
+class SealedRequest(Request):
+    """A received message whose representation says nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in ("argsrepr", "kwargsrepr"):
+            self._request_dict[field] = SEALED
+        self._argsrepr = self._kwargsrepr = SEALED
+
+
+class SealedTask(Task):
+    """The base of every task: its return value is never shown, only stored for its reader."""
+
+    abstract = True
+    Request = "broker.sealing:SealedRequest"
+    resultrepr_maxsize = 1  # the length of "{": nothing of the value is shown
+    typing = False  # arguments are judged by the tool's closed schema, with a typed refusal
+
+
+class SealedCelery(Celery):
+    """Our producers write no representation of arguments into the message headers."""
+
+    def send_task(self, *args: Any, **options: Any) -> Any:
+        """As Celery's, sealed."""
+        return super().send_task(*args, **(options | {"argsrepr": SEALED, "kwargsrepr": SEALED}))
+
+
+class SealedConsumer(Consumer):
+    """Messages that cannot be read are rejected and counted by name, never dumped."""
+
+    def on_unknown_message(self, body: Any, message: Any) -> None:
+        """A body that is no task message at all."""
+        del body
+        _log.warning("unreadable_message_rejected", extra={"reason": "not a task message"})
+        message.reject_log_error(_log, self.connection_errors)
+
+    def on_invalid_task(self, body: Any, message: Any, exc: Any) -> None:
+        """A task message whose arguments have no readable shape."""
+        del body
+        _log.warning("unreadable_message_rejected", extra={"reason": type(exc).__name__})
+        message.reject_log_error(_log, self.connection_errors)
+
+    def on_decode_error(self, message: Any, exc: Any) -> None:
+        """A body in a serialization that is not accepted, or not what it claims to be."""
+        _log.warning("unreadable_message_rejected", extra={"reason": type(exc).__name__})
+        message.ack()
+
+    def on_unknown_task(self, body: Any, message: Any, exc: Any) -> None:
+        """A task that this fleet does not know: its sender gets NotRegistered from the result store."""
+        super().on_unknown_task(SEALED, _Sealed(message), SEALED if exc is None else type(exc).__name__)
+
+
+class _Sealed:
+    """A message whose body and argument headers are hidden; everything else is the message's own."""
+
+    body = b""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+        self.headers = {
+            name: value for name, value in message.headers.items() if name in {"id", "task", "root_id", "parent_id"}
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)

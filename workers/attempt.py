@@ -1,0 +1,199 @@
+"""Attempts: the holder of a lease rides out once and settles what it found."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+
+import structlog
+from pydantic import BaseModel
+
+from broker.ledger.operations import settle
+from broker.logs import where
+from schemas.deadline import Deadline
+from schemas.destination import Destination
+from schemas.document import Document
+from schemas.envelope import Envelope, ErrorOut, Outcome, receipt_out, replay
+from schemas.errors import Cancelled, Internal, LedgerUnavailable, OutcomeUnknown, OutriderError, SettingsChanged
+from schemas.operation import Ending, Lease, OperationState, Request, Stored
+from schemas.receipt import Journal, canonical, digest_of, hop_fields
+from schemas.reply import Ask, Reply
+from schemas.tool import Tool
+from workers.bench import Bench, Progress
+from workers.cancel import cancellable
+from workers.hands import Hands
+from workers.net.fetch import fetch
+
+# What is kept of a lease for settling: the ride ends before its lease does.
+SETTLE_SECONDS = 3
+
+_log = structlog.get_logger(__name__)
+
+_OUTCOMES: dict[OperationState, Outcome] = {
+    OperationState.COMPLETED: "completed",
+    OperationState.FAILED: "failed",
+    OperationState.CANCELLED: "cancelled",
+    OperationState.OUTCOME_UNKNOWN: "unknown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One admitted call. `started` is the monotonic instant before admission; `perform` is the handler, bound."""
+
+    tool: Tool
+    request: Request
+    lease: Lease
+    started: float
+    perform: Callable[[Bench], BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the ride brought back: a value or an error, never both."""
+
+    value: BaseModel | None
+    error: OutriderError | None
+
+    def state(self) -> OperationState:
+        """The terminal state that this means."""
+        if self.error is None:
+            return OperationState.COMPLETED
+        return OperationState.CANCELLED if isinstance(self.error, Cancelled) else OperationState.FAILED
+
+
+def carry_out(attempt: Attempt, hands: Hands, progress: Progress) -> Envelope:
+    """Ride out once and settle. The envelope says what the ledger keeps, also where somebody settled before us."""
+    journal = Journal()
+    pages: list[Document] = []
+    with cancellable(attempt.request.task_id) as cancelled:
+        deadline = _deadline(attempt, cancelled.is_set)
+        bench = _bench(attempt, hands, deadline, journal, pages, progress)
+        found = _try(attempt, bench)
+    return _settle(attempt, hands, found, journal, pages)
+
+
+def _deadline(attempt: Attempt, cancelled: Callable[[], bool]) -> Deadline:
+    seconds = min(attempt.tool.profile.limits.deadline_seconds, attempt.lease.seconds_left - SETTLE_SECONDS)
+    return Deadline(at=attempt.started + seconds, cancelled=cancelled)
+
+
+def _bench(  # noqa: PLR0913 - the parts of one bench, each from another place
+    attempt: Attempt, hands: Hands, deadline: Deadline, journal: Journal, pages: list[Document], progress: Progress
+) -> Bench:
+    limits = attempt.tool.profile.limits
+
+    def ride(place: Destination) -> Reply:
+        return fetch(place, Ask(), limits, hands.road, deadline, journal, progress)
+
+    def read(reply: Reply) -> Document:
+        progress("extracting", {"bytes": len(reply.body)})
+        page = hands.extraction.extract(
+            reply.body, content_type=reply.content_type, base_url=reply.place.href, limits=limits, deadline=deadline
+        )
+        pages.append(page)
+        return page
+
+    return Bench(
+        limits=limits,
+        deadline=deadline,
+        budget=attempt.lease.budget,
+        ride=ride,
+        read=read,
+        now=lambda: datetime.now(UTC),
+        progress=progress,
+    )
+
+
+def _try(attempt: Attempt, bench: Bench) -> Found:
+    try:
+        return Found(attempt.perform(bench), None)
+    except OutriderError as error:
+        return Found(None, error)
+    except Exception as error:  # noqa: BLE001 - the last wall: a bug of ours settles as internal, its text stays here
+        _log.error(
+            "handler_broke",
+            operation=attempt.lease.operation_id,
+            exception=type(error).__name__,
+            at=where(error.__traceback__),
+        )
+        return Found(None, Internal("A fault of ours; the worker's log names the place.", kind=type(error).__name__))
+
+
+def _settle(attempt: Attempt, hands: Hands, found: Found, journal: Journal, pages: list[Document]) -> Envelope:
+    try:
+        ending = _ending(attempt, found, journal, pages)
+        try:
+            stored = settle(hands.ledger, attempt.lease, ending)
+        except SettingsChanged as error:
+            found = Found(None, error)
+            ending = _ending(attempt, found, journal, pages)
+            stored = settle(hands.ledger, attempt.lease, ending)
+    except LedgerUnavailable:
+        return _unsettled(attempt)
+    if stored.digest != ending.digest:
+        return replay(attempt.tool.name, stored)  # somebody looked after our lease was over: theirs is the account
+    return _envelope(attempt, found, stored)
+
+
+def _ending(attempt: Attempt, found: Found, journal: Journal, pages: list[Document]) -> Ending:
+    error = None if found.error is None else ErrorOut.of(found.error)
+    request, lease = attempt.request, attempt.lease
+    body = canonical(
+        {
+            "admitted_at": lease.admitted_at.astimezone(UTC).isoformat(timespec="milliseconds"),
+            "agent": request.context.agent,
+            "arguments_sha256": request.arguments_digest,
+            "call": request.key,
+            "document": [_page_fields(page) for page in pages],
+            "error": None if error is None else error.model_dump(include={"code", "message", "facts"}),
+            "hops": [hop_fields(hop) for hop in journal.hops],
+            "milliseconds": round((monotonic() - attempt.started) * 1000, 3),
+            "operation": lease.operation_id,
+            "project": request.context.project,
+            "receipt": "outrider/1",
+            "run": request.context.run,
+            "sent": journal.sent().value,
+            "state": found.state().value,
+            "step": request.context.step,
+            "tool": attempt.tool.name,
+        }
+    )
+    return Ending(
+        state=found.state(),
+        code=None if error is None else error.code,
+        sent=journal.sent().value,
+        body=body,
+        digest=digest_of(body),
+    )
+
+
+def _page_fields(page: Document) -> dict[str, Any]:
+    return {
+        "charset": page.charset,
+        "characters": len(page.text),
+        "kind": page.kind,
+        "notes": list(page.notes),
+        "source_truncated": page.source_truncated,
+        "text_sha256": page.text_sha256(),
+    }
+
+
+def _envelope(attempt: Attempt, found: Found, stored: Stored) -> Envelope:
+    return Envelope(
+        outcome=_OUTCOMES[found.state()],
+        tool=attempt.tool.name,
+        operation=stored.operation_id,
+        value=None if found.value is None else found.value.model_dump(mode="json"),
+        error=None if found.error is None else ErrorOut.of(found.error),
+        receipt=receipt_out(stored),
+    )
+
+
+def _unsettled(attempt: Attempt) -> Envelope:
+    """The ledger stayed away until the lease was over: it will say outcome_unknown, and so do we."""
+    error = OutcomeUnknown("The ledger could not be reached to settle this call.")
+    return Envelope(
+        outcome="unknown", tool=attempt.tool.name, operation=attempt.lease.operation_id, error=ErrorOut.of(error)
+    )

@@ -1,0 +1,30 @@
+"""Periodic care: what must happen even when nobody looks."""
+
+from celery.signals import worker_init, worker_shutdown
+
+from broker import celeryconfig
+from broker.app import app
+from broker.ledger.health import durability
+from broker.ledger.operations import finalize_stale
+from broker.promises import check_order
+from schemas.tools import catalogue
+from workers.hands import hands, lay_down
+
+
+@app.task(name="finalize_stale", ignore_result=True)
+def finalize() -> int:
+    """Write outcome_unknown for every operation whose lease ended without an account; the count of them."""
+    return finalize_stale(hands().ledger)
+
+
+@worker_init.connect  # type: ignore[untyped-decorator,unused-ignore]
+def keep_promises(**_signal: object) -> None:
+    """Refuse to start where at-most-once could not hold. Raises: PromiseBroken, and the ledger's own refusals."""
+    check_order(tuple(tool.profile for tool in catalogue().values()), celeryconfig.REDELIVERY_SECONDS)
+    durability(hands().ledger)
+
+
+@worker_shutdown.connect  # type: ignore[untyped-decorator,unused-ignore]
+def leave(**_signal: object) -> None:
+    """Close what this process holds."""
+    lay_down()
