@@ -19,9 +19,12 @@ def finalize() -> int:
 
 @worker_init.connect  # type: ignore[untyped-decorator,unused-ignore]
 def keep_promises(**_signal: object) -> None:
-    """Refuse to start where at-most-once could not hold. Raises: PromiseBroken, and the ledger's own refusals."""
-    check_order(tuple(tool.profile for tool in catalogue().values()), celeryconfig.REDELIVERY_SECONDS)
-    durability(hands().ledger)
+    """Refuse to start where at-most-once could not hold. Raises: SystemExit, which alone passes Celery's signals."""
+    try:
+        check_order(tuple(tool.profile for tool in catalogue().values()), celeryconfig.REDELIVERY_SECONDS)
+        durability(hands().ledger)
+    except Exception as error:
+        raise SystemExit(f"This worker does not start: {error}") from error
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator,unused-ignore]
