@@ -152,7 +152,9 @@ class AddressRefused(Refused):
     """The destination, or one of its addresses, is not on the public internet."""
 
     code = "blocked_address"
-    hint = "Only public internet destinations are fetched. `outrider doctor` explains a network that refuses everything."
+    hint = (
+        "Only public internet destinations are fetched. `outrider doctor` explains a network that refuses everything."
+    )
 
 
 class DnsFailure(Failed):
