@@ -26,11 +26,11 @@ class Channel(kombu_redis.Channel):
         yield client or self._keep_client()
 
     def _keep_client(self) -> Any:
-        if self._pool is None and getattr(self.connection, "client", None) is None:
+        if self._pool is None and getattr(self.connection, "client", None) is None:  # type: ignore[attr-defined]
             gone = "the broker's connection is closed"
             raise BrokerGone(gone)
         if self._kept is None or self._kept.connection_pool is not self.pool:
-            self._kept = self._create_client()
+            self._kept = self._create_client()  # type: ignore[attr-defined]
         return self._kept
 
 

@@ -46,7 +46,9 @@ broker_pool_acquire_timeout = 5
 task_queues = [Queue(name) for name in ("search", "fetch", "models", "care", "celery")]
 task_default_queue = "celery"
 task_create_missing_queues = False
-task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()} | {"finalize_stale": {"queue": "care"}}
+task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()} | {
+    "finalize_stale": {"queue": "care"}
+}
 include = [f"workers.tools.{name}" for name in tool_names()] + ["workers.care"]  # strings: no arrow up
 beat_schedule = {
     # Readers finalize lazily as well; a missed tick is not worth keeping.
@@ -58,7 +60,9 @@ task_serializer = result_serializer = event_serializer = "json"
 accept_content = result_accept_content = ["json"]
 task_acks_late = True
 task_reject_on_worker_lost = True
-task_acks_on_failure = task_acks_on_timeout = True  # an exception is an end that the ledger holds; requeueing would loop
+task_acks_on_failure = task_acks_on_timeout = (
+    True  # an exception is an end that the ledger holds; requeueing would loop
+)
 task_publish_retry_policy = {"max_retries": 5, "interval_start": 0, "interval_step": 0.2, "interval_max": 1}
 task_send_sent_event = False
 worker_pool = "threads"  # pycurl blocks a gevent hub; prefork costs 60 MB per concurrent fetch

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -46,7 +47,7 @@ def configure_for_celery(**_signal: Any) -> None:
     configure()
 
 
-def _exception_by_name(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+def _exception_by_name(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """An exception is told by its type and place: its text may hold what was being handled."""
     info = event.pop("exc_info", None)
     if info is True:

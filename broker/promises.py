@@ -8,7 +8,7 @@ class PromiseBroken(RuntimeError):
 
 
 def check_order(profiles: tuple[Profile, ...], redelivery_seconds: float) -> None:
-    """deadline < lease < redelivery timeout, for every profile. Raises: PromiseBroken."""
+    """Deadline < lease < redelivery timeout, for every profile. Raises: PromiseBroken."""
     for profile in profiles:
         limits = profile.limits
         if not limits.deadline_seconds < limits.lease_seconds < redelivery_seconds:

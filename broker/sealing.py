@@ -22,11 +22,11 @@ class SealedRequest(Request):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in ("argsrepr", "kwargsrepr"):
-            self._request_dict[field] = SEALED
+            self._request_dict[field] = SEALED  # type: ignore[attr-defined]
         self._argsrepr = self._kwargsrepr = SEALED
 
 
-class SealedTask(Task):
+class SealedTask(Task[Any, Any]):
     """The base of every task: its return value is never shown, only stored for its reader."""
 
     abstract = True
@@ -50,13 +50,13 @@ class SealedConsumer(Consumer):
         """A body that is no task message at all."""
         del body
         _log.warning("unreadable_message_rejected", extra={"reason": "not a task message"})
-        message.reject_log_error(_log, self.connection_errors)
+        message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
 
     def on_invalid_task(self, body: Any, message: Any, exc: Any) -> None:
         """A task message whose arguments have no readable shape."""
         del body
         _log.warning("unreadable_message_rejected", extra={"reason": type(exc).__name__})
-        message.reject_log_error(_log, self.connection_errors)
+        message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
 
     def on_decode_error(self, message: Any, exc: Any) -> None:
         """A body in a serialization that is not accepted, or not what it claims to be."""
@@ -65,7 +65,8 @@ class SealedConsumer(Consumer):
 
     def on_unknown_task(self, body: Any, message: Any, exc: Any) -> None:
         """A task that this fleet does not know: its sender gets NotRegistered from the result store."""
-        super().on_unknown_task(SEALED, _Sealed(message), SEALED if exc is None else type(exc).__name__)
+        del body
+        super().on_unknown_task(SEALED, _Sealed(message), KeyError(type(exc).__name__))
 
 
 class _Sealed:

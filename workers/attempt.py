@@ -79,7 +79,7 @@ def _deadline(attempt: Attempt, cancelled: Callable[[], bool]) -> Deadline:
     return Deadline(at=attempt.started + seconds, cancelled=cancelled)
 
 
-def _bench(  # noqa: PLR0913 - the parts of one bench, each from another place
+def _bench(
     attempt: Attempt, hands: Hands, deadline: Deadline, journal: Journal, pages: list[Document], progress: Progress
 ) -> Bench:
     limits = attempt.tool.profile.limits

@@ -31,7 +31,9 @@ class Order:
         look equal in the ledger.
         """
         bound = [self.context.project, key, self.tool.name, self.args.model_dump(mode="json")]
-        return sha256(json.dumps(bound, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+        return sha256(
+            json.dumps(bound, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
 
 def read_order(tool: Tool, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Order:

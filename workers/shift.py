@@ -11,11 +11,11 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
-from broker.app import app
-from broker.ledger.operations import admit
 from celery import Task
 from pydantic import BaseModel
 
+from broker.app import app
+from broker.ledger.operations import admit
 from schemas.context import Context
 from schemas.envelope import Envelope, ErrorOut, replay
 from schemas.errors import Broken, Internal, LedgerUnavailable, OperationInProgress, OutriderError, Refused

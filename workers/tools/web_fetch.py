@@ -46,9 +46,7 @@ def _check_continuation(args: Args, document: Document, digest: str) -> None:
         )
 
 
-def _frame(  # noqa: PLR0913 - the parts of one result, each used once
-    args: Args, place: Destination, reply: Reply, document: Document, digest: str, bench: Bench
-) -> Result:
+def _frame(args: Args, place: Destination, reply: Reply, document: Document, digest: str, bench: Bench) -> Result:
     """The result with everything but its text."""
     return Result(
         url=place.href,
@@ -91,7 +89,9 @@ def _bounded_links(links: tuple[Link, ...]) -> tuple[LinkOut, ...]:
 
 def _fitting(text: str, frame: Result, reply_bytes: int) -> str:
     """The longest beginning of the text with which the whole reply stays within its bytes of UTF-8 JSON (M107)."""
-    room = reply_bytes - len(frame.model_dump_json().encode()) - len(str(frame.totalChars))  # nextOffset: digits for null
+    room = (
+        reply_bytes - len(frame.model_dump_json().encode()) - len(str(frame.totalChars))
+    )  # nextOffset: digits for null
     if _json_bytes(text) <= room:
         return text
     low, high = 0, len(text)
