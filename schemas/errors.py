@@ -157,6 +157,25 @@ class AddressRefused(Refused):
     )
 
 
+class FakeIpDns(AddressRefused):
+    """This machine's DNS hands out stand-in addresses (198.18.0.0/15), as proxies in fake-IP mode do (X14)."""
+
+    hint = (
+        "This machine's DNS gives stand-in addresses (fake-IP mode of a proxy or VPN), so that no site can be judged. "
+        "Set the proxy to real-IP mode, or point OUTRIDER_NAMESERVERS at a resolver that gives real addresses; "
+        "`outrider doctor` checks it."
+    )
+
+
+class Dns64Network(AddressRefused):
+    """This machine's DNS makes NAT64 addresses for IPv4 sites (DNS64), and those are refused (X14)."""
+
+    hint = (
+        "This machine's network reaches IPv4 sites through NAT64, and its DNS64 answers are refused. Point "
+        "OUTRIDER_NAMESERVERS at a resolver without DNS64, on a machine with IPv4; `outrider doctor` checks it."
+    )
+
+
 class DnsFailure(Failed):
     """The name gave no usable answer."""
 
