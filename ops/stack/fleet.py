@@ -1,0 +1,61 @@
+"""The fleet: one table of the Celery processes of a stack, each with its command."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+
+from ops import flower
+from ops.stack.child import Escalation, Part
+from ops.stack.home import Home
+
+_CELERY = (sys.executable, "-m", "celery", "-A", "broker.app")
+_WORKER = ("worker", "--loglevel", "INFO", "-P", "threads", "-E", "--without-gossip", "--without-mingle")
+
+# SIGTERM is Celery's warm shutdown: what was begun is finished, within the longest lease. SIGKILL then loses nothing
+# that the ledger does not know.
+_WARM: Escalation = ((signal.SIGTERM, 55.0), (signal.SIGKILL, 5.0))
+_PROMPT: Escalation = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+_AT_ONCE: Escalation = ((signal.SIGKILL, 5.0),)
+
+WORKERS = 3  # the tier that is stopped first
+WATCHERS = 2
+MOST_WORKERS = 2
+
+
+def worker_count() -> int:
+    """One process a core, two at most: a thread pool of 32 fills a core, and extraction has processes of its own."""
+    return max(1, min(MOST_WORKERS, os.cpu_count() or 1))
+
+
+def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
+    """The fleet of a single call."""
+    queues = "fetch,search,care,celery"
+    return (_celery(home, environment, "worker-1", (*_WORKER, "-c", "4", "-Q", queues, "-n", "worker-1@%h")),)
+
+
+def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry) -> tuple[Part, ...]:
+    """The fleet of `outrider up`: workers, care, beat and Flower."""
+    workers = [
+        _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
+        for name in (f"worker-{number}" for number in range(1, worker_count() + 1))
+    ]
+    care = _celery(home, environment, "care", (*_WORKER, "-c", "2", "-Q", "care", "-n", "care@%h"))
+    # The plain scheduler keeps no file: nothing to be torn by a kill, and a missed tick is not worth keeping.
+    beat = _celery(
+        home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
+    )
+    return (*workers, care, beat, flower.part(home, environment, entry))
+
+
+def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[str, ...], tier: int = WORKERS) -> Part:
+    return Part(
+        name=name,
+        argv=(*_CELERY, *words),
+        folder=home.logs,
+        log=home.logs / f"{name}.log",
+        tier=tier,
+        environment=environment,
+        stops=_WARM if tier == WORKERS else _PROMPT,
+        hurried_stops=_AT_ONCE,
+    )

@@ -1,0 +1,50 @@
+"""Interrupts: what Ctrl-C and SIGTERM mean to a command that owns processes.
+
+The first one asks to end, the second one to hurry. None ever breaks the stopping itself.
+"""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+
+class Interrupts:
+    """Counts the signals of this process while its block runs.
+
+    With `raises`, the first one raises KeyboardInterrupt in the main thread, as a call under way needs it.
+    """
+
+    def __init__(self, *, raises: bool) -> None:
+        self._raises = raises
+        self._count = 0
+        self._asked = threading.Event()
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def wait(self) -> None:
+        """Return when the first signal came."""
+        while not self._asked.wait(0.5):
+            pass
+
+    def asked(self) -> bool:
+        """Whether the end was asked for."""
+        return self._count >= 1
+
+    def hurry(self) -> bool:
+        """Whether it was asked for twice."""
+        return self._count >= 2
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._count += 1
+        self._asked.set()
+        if self._raises and self._count == 1:
+            raise KeyboardInterrupt

@@ -1,0 +1,154 @@
+"""One stack: what of it is external, what is embedded, and its life from the first start to the last stop."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from broker.settings import Settings
+from ops.stack import home as homes
+from ops.stack import leftovers, postgres, processes, valkey
+from ops.stack.child import Part
+from ops.stack.faults import StackBusy
+from ops.stack.home import Home, Phase, State
+from ops.stack.supervisor import Say, Supervisor, Watch
+
+Fleet = Callable[[Home, Mapping[str, str]], Sequence[Part]]
+Hurry = Callable[[], bool]
+
+# How long an owner that leaves waits for others that are still reading their reply.
+USERS_SECONDS = 60.0
+
+
+def no_fleet(_home: Home, _environment: Mapping[str, str]) -> Sequence[Part]:
+    """The stores alone, for development and tests."""
+    return ()
+
+
+def never() -> bool:
+    """No hurry."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is wanted of a stack. `prepare` is called with the ledger's URL before the fleet is started."""
+
+    settings: Settings
+    fleet: Fleet = no_fleet
+    prepare: Callable[[str], None] = lambda _url: None
+    say: Say = lambda _line: None
+    hurry: Hurry = never
+    flower_url: str | None = None
+    serves: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A stack that is up. `settings` carries the URLs of all three stores."""
+
+    settings: Settings
+    home: Home
+    supervisor: Supervisor
+    parts: list[Part] = field(default_factory=list)
+
+
+def resolve(settings: Settings, home: Home) -> Settings:
+    """The settings with every URL known: external ones as they are, each for itself, the others embedded."""
+    broker = settings.broker_url or valkey.url(valkey.broker_socket(home))
+    # Replies go where an external broker of the Redis family is, as its other clients expect them; else to ours.
+    shared = settings.broker_url if (settings.broker_url or "").startswith(("redis", "valkey")) else None
+    found = {
+        "database_url": settings.database_url or postgres.url(home),
+        "broker_url": broker,
+        "result_url": settings.result_url or shared or valkey.url(valkey.results_socket(home)),
+    }
+    return settings.model_copy(update=found)
+
+
+def is_external(settings: Settings) -> bool:
+    """Whether nothing of the stores is ours to run."""
+    return settings.database_url is not None and settings.broker_url is not None
+
+
+@contextmanager
+def run(plan: Plan) -> Iterator[Stack]:
+    """Own the home and run the plan while the block runs; then drain. Raises: StackBusy, StackError."""
+    home = homes.open_home(plan.settings.home)
+    with homes.lock(home, "owner") as mine:
+        if not mine:
+            state = homes.read_state(home.root)
+            raise StackBusy(home.root, state.pid if state else None, state.phase if state else "unknown")
+        stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))
+        watch = Watch(stack.supervisor, lambda: _begin(plan, stack), plan.hurry)
+        try:
+            watch.begin()
+            _tell(plan, stack, "ready")
+            yield stack
+        finally:
+            _end(plan, stack, watch)
+
+
+def _begin(plan: Plan, stack: Stack) -> None:
+    home, supervisor = stack.home, stack.supervisor
+    if homes.left_state(home):
+        leftovers.clear(home)
+    _tell(plan, stack, "starting")
+    stores = _valkeys(plan, stack)
+    supervisor.start(stores)
+    if plan.settings.database_url is None:
+        postgres.prepare(home)
+        stores.append(postgres.part(home))
+        supervisor.start(stores[-1:])
+    supervisor.wait_ready(stores)
+    plan.prepare(str(stack.settings.database_url))
+    fleet = plan.fleet(home, environment(stack.settings))
+    supervisor.start(fleet)
+    stack.parts.extend((*stores, *fleet))
+
+
+def _valkeys(plan: Plan, stack: Stack) -> list[Part]:
+    parts = []
+    if plan.settings.broker_url is None:
+        parts.append(valkey.broker(stack.home))
+    if stack.settings.result_url == valkey.url(valkey.results_socket(stack.home)):
+        parts.append(valkey.results(stack.home))
+    return parts
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """What a child is told besides the environment that we were given."""
+    return {
+        processes.MARK: str(settings.home.expanduser().absolute()),
+        "OUTRIDER_HOME": str(settings.home.expanduser().absolute()),
+        "OUTRIDER_DATABASE_URL": str(settings.database_url),
+        "OUTRIDER_BROKER_URL": str(settings.broker_url),
+        "OUTRIDER_RESULT_URL": str(settings.result_url),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _tell(plan: Plan, stack: Stack, phase: Phase) -> None:
+    settings = stack.settings
+    homes.write_state(
+        stack.home,
+        State(
+            pid=os.getpid(),
+            born=processes.born(),
+            phase=phase,
+            database_url=str(settings.database_url),
+            broker_url=str(settings.broker_url),
+            result_url=str(settings.result_url),
+            flower_url=plan.flower_url,
+            serves=plan.serves,
+        ),
+    )
+
+
+def _end(plan: Plan, stack: Stack, watch: Watch) -> None:
+    try:
+        _tell(plan, stack, "draining")
+        homes.wait_for_users(stack.home, USERS_SECONDS, plan.hurry)
+    finally:
+        watch.end()
+    homes.clear_state(stack.home)
