@@ -1,0 +1,89 @@
+"""Projects: who may use which capability (M131-M141)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine, Row, select, text
+
+from broker.ledger.tables import PROJECTS
+
+LOCAL = "local"
+
+# One statement: the settings, the new generation and the audit row are there together or not at all.
+SAVE = text("""
+WITH before AS (SELECT * FROM projects WHERE id = :id),
+saved AS (
+  INSERT INTO projects AS p (id, enabled, fetch_enabled, agents, generation, updated_at)
+  VALUES (:id, :enabled, :fetch_enabled, :agents, 1, clock_timestamp())
+  ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, fetch_enabled = excluded.fetch_enabled,
+    agents = excluded.agents, generation = p.generation + 1, updated_at = clock_timestamp()
+  RETURNING *
+), noted AS (
+  INSERT INTO audit (at, actor, action, project, facts)
+  SELECT saved.updated_at, :actor, 'project.web-search.save', saved.id, jsonb_build_object(
+    'generation', saved.generation, 'enabled', saved.enabled, 'fetch_enabled', saved.fetch_enabled,
+    'agents', saved.agents, 'enabled_before', before.enabled, 'fetch_enabled_before', before.fetch_enabled,
+    'agents_before', before.agents)
+  FROM saved LEFT JOIN before ON true
+)
+SELECT id, enabled, fetch_enabled, agents, generation, updated_at FROM saved
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project's web settings.
+
+    Shape: `generation` counts saves and is 0 for a project that was never saved; such a project has everything
+    switched off and `designer` preselected (M131).
+    """
+
+    id: str
+    enabled: bool = False
+    fetch_enabled: bool = False
+    agents: tuple[str, ...] = ("designer",)
+    generation: int = 0
+    updated_at: datetime | None = None
+
+
+def read_project(engine: Engine, project_id: str) -> Project:
+    """The project as last saved, or as a fresh one."""
+    with engine.connect() as connection:
+        row = connection.execute(select(PROJECTS).where(PROJECTS.c.id == project_id)).one_or_none()
+    return Project(id=project_id) if row is None else _project(row)
+
+
+def save_project(engine: Engine, project: Project, *, actor: str) -> Project:
+    """The project as it stands after the save, one generation on: calls under way will not be answered (M139).
+
+    The argument's `generation` and `updated_at` are not looked at. Writes an audit row without content (M141).
+    """
+    values = {
+        "id": project.id,
+        "enabled": project.enabled,
+        "fetch_enabled": project.fetch_enabled,
+        "agents": list(dict.fromkeys(project.agents)),
+        "actor": actor,
+    }
+    with engine.connect() as connection:
+        return _project(connection.execute(SAVE, values).one())
+
+
+def ensure_local_project(engine: Engine) -> Project:
+    """The project of an embedded stack: everything on, for agent `cli`; left alone where it was saved before."""
+    project = read_project(engine, LOCAL)
+    if project.generation > 0:
+        return project
+    fresh = Project(id=LOCAL, enabled=True, fetch_enabled=True, agents=("cli",))
+    return save_project(engine, fresh, actor="system")
+
+
+def _project(row: Row[tuple[object, ...]]) -> Project:
+    return Project(
+        id=row.id,
+        enabled=row.enabled,
+        fetch_enabled=row.fetch_enabled,
+        agents=tuple(row.agents),
+        generation=row.generation,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,137 @@
+"""The ledger's tables, for reading. The migrations make them; a test holds both equal."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    }
+)
+INSTANT = DateTime(timezone=True)
+REWRITTEN = {"fillfactor": 50, "autovacuum_vacuum_scale_factor": 0.02}
+
+PROJECTS = Table(
+    "projects",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("enabled", Boolean, nullable=False),
+    Column("fetch_enabled", Boolean, nullable=False),
+    Column("agents", ARRAY(Text), nullable=False),
+    Column("generation", BigInteger, CheckConstraint("generation >= 1", name="generation"), nullable=False),
+    Column("updated_at", INSTANT, nullable=False),
+)
+
+OPERATIONS = Table(
+    "operations",
+    METADATA,
+    Column("id", Uuid(as_uuid=False), primary_key=True),
+    Column("project", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("arguments_digest", Text, nullable=False),
+    Column("task_id", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("slot", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("code", Text),
+    Column("sent", Text),
+    Column("admitted_at", INSTANT, nullable=False),
+    Column("lease_until", INSTANT, nullable=False),
+    Column("ended_at", INSTANT),
+    UniqueConstraint("project", "key", name="uq_operations_project_key"),
+    CheckConstraint("arguments_digest ~ '^[0-9a-f]{64}$'", name="arguments_digest"),
+    CheckConstraint("state IN ('pending', 'completed', 'failed', 'cancelled', 'outcome_unknown')", name="state"),
+    CheckConstraint("sent IN ('not_sent', 'sent', 'unknown')", name="sent"),
+    CheckConstraint("lease_until > admitted_at", name="lease"),
+    CheckConstraint(
+        "(state = 'pending') = (ended_at IS NULL) AND (state = 'pending') = (sent IS NULL)",
+        name="ending",
+    ),
+    CheckConstraint(
+        "CASE WHEN state IN ('pending', 'completed') THEN code IS NULL ELSE code IS NOT NULL END", name="code"
+    ),
+    Index("ix_operations_pending", "lease_until", postgresql_where=text("state = 'pending'")),
+    Index("ix_operations_admitted_at", "admitted_at", postgresql_using="brin"),
+    postgresql_with={"autovacuum_vacuum_scale_factor": 0.02, "autovacuum_analyze_scale_factor": 0.02},
+)
+
+RECEIPTS = Table(
+    "receipts",
+    METADATA,
+    Column("operation_id", Uuid(as_uuid=False), ForeignKey("operations.id"), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("written_at", INSTANT, nullable=False),
+    CheckConstraint("digest ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="digest"),
+)
+
+SLOTS = Table(
+    "slots",
+    METADATA,
+    Column("project", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("n", Integer, CheckConstraint("n >= 1", name="n"), nullable=False),
+    Column("operation_id", Uuid(as_uuid=False)),
+    Column("until", INSTANT, nullable=False),
+    PrimaryKeyConstraint("project", "family", "n"),
+    postgresql_with=REWRITTEN,
+)
+
+PACING = Table(
+    "pacing",
+    METADATA,
+    Column("project", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("next_at", INSTANT, nullable=False),
+    PrimaryKeyConstraint("project", "family"),
+    postgresql_with=REWRITTEN,
+)
+
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("project", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("scope", Text, CheckConstraint("scope IN ('run', 'step')", name="scope"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("used", Integer, CheckConstraint("used >= 1", name="used"), nullable=False),
+    PrimaryKeyConstraint("project", "family", "scope", "name"),
+    postgresql_with=REWRITTEN,
+)
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("at", INSTANT, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("project", Text, nullable=False),
+    Column("facts", JSONB, nullable=False),
+    Index("ix_audit_project", "project", "id"),
+)

@@ -1,0 +1,1 @@
+"""The ledger's schema, step by step (Alembic). The law itself stands in functions/NNNN/*.sql."""
