@@ -1,0 +1,169 @@
+"""One attempt of an exchange: one transfer with its callbacks, up to the verdict on what came of it."""
+
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+from ipaddress import ip_address
+from time import monotonic
+
+import pycurl
+
+from schemas.deadline import Deadline
+from schemas.errors import Internal, ResponseTooLarge, TlsError, TruncatedBody
+from schemas.receipt import Sent
+from schemas.reply import Reply
+from workers.net.curl_errors import Ending, translate
+from workers.net.curl_lane import Ended, Lane
+from workers.net.curl_options import Address, Wish, configure
+from workers.net.receive import Receiver
+from workers.net.trace import Trace
+
+_SILENCE_SECONDS = 1.0  # what a peer that took the connection may be silent in TLS while others wait (X15)
+_CONTENT_TYPE_CHARS = 128  # in the trace, so in the receipt: more is no media type
+
+_TIMES = (
+    ("connect", pycurl.CONNECT_TIME_T),
+    ("tls", pycurl.APPCONNECT_TIME_T),
+    ("first_byte", pycurl.STARTTRANSFER_TIME_T),
+    ("total", pycurl.TOTAL_TIME_T),
+)
+
+
+class Attempt:
+    """One transfer with its callbacks. Each callback keeps its reason: libcurl would lose it."""
+
+    def __init__(self, wish: Wish, hop: Deadline, trace: Trace, on_bytes: Callable[[int], None]) -> None:
+        self._wish = wish
+        self._hop = hop
+        self._trace = trace
+        self._receiver = Receiver(wish.limits, on_bytes)
+        self._sockets: list[socket.socket] = []
+        self._peer: str | None = None
+        self._connected_at: float | None = None
+        self._failure: BaseException | None = None
+
+    def carry(self, lane: Lane) -> Reply:
+        """Run the transfer on a lane and judge what came of it."""
+        self._trace.attempts += 1
+        curl = pycurl.Curl()
+        try:
+            self._prepare(curl, lane)
+            ended = lane.run(curl, self._tick)
+            return self._judge(ended, curl.getinfo(pycurl.SSL_VERIFYRESULT))
+        except TruncatedBody:
+            self._trace.body = "truncated"
+            raise
+        except ResponseTooLarge:
+            self._trace.body = "over_limit"
+            raise
+        finally:
+            self._note(curl)
+            curl.close()
+            lane.settle(self._sockets)
+
+    def others(self) -> tuple[Address, ...]:
+        """The addresses still worth trying: none once the request left, or when no connection was made at all."""
+        if self._peer is None or self._trace.sent is not Sent.NOT_SENT or self._receiver.failure or self._failure:
+            return ()
+        return tuple(address for address in self._wish.addresses if str(address) != self._peer)
+
+    def _prepare(self, curl: pycurl.Curl, lane: Lane) -> None:
+        lane.stale_pin = configure(curl, self._wish, lane.stale_pin)
+        curl.setopt(pycurl.RESOLVER_START_FUNCTION, self._refuse_resolver)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
+        curl.setopt(pycurl.PREREQFUNCTION, self._before_request)
+        curl.setopt(pycurl.HEADERFUNCTION, self._receiver.on_header)
+        curl.setopt(pycurl.WRITEFUNCTION, self._receiver.on_body)
+
+    def _refuse_resolver(self, *_unused: object) -> int:
+        """The resolver is about to look a name up, so the pin missed (X3): stop."""
+        self._failure = Internal("The pin did not cover the host.", host=self._wish.place.host)
+        return 1
+
+    def _open(self, _purpose: int, target: pycurl.CurlSockAddr) -> socket.socket | int:
+        try:
+            if not self._allowed(str(target.addr[0]), target.addr[1]):
+                self._failure = Internal("A connection to an address outside the pin was stopped.")
+                return pycurl.SOCKET_BAD
+            made = socket.socket(target.family, target.socktype, target.protocol)
+        except BaseException as error:  # noqa: BLE001 - kept and raised after the transfer, whatever it is
+            self._failure = error
+            return pycurl.SOCKET_BAD
+        # libcurl works on a duplicate: this one is the way to end the connection at once, whatever libcurl still plans.
+        self._sockets.append(made)
+        return made
+
+    def _before_request(self, peer: str, _local: str, port: int, _local_port: int) -> int:
+        """The last hook before the request leaves: the peer must be pinned, and from here on it is `sent` (X7)."""
+        try:
+            if not self._allowed(peer, port):
+                self._failure = Internal("A request to an address outside the pin was stopped.")
+                return pycurl.PREREQFUNC_ABORT
+        except BaseException as error:  # noqa: BLE001 - kept and raised after the transfer, whatever it is
+            self._failure = error
+            return pycurl.PREREQFUNC_ABORT
+        self._peer = self._trace.peer = str(ip_address(peer))
+        self._trace.sent = Sent.SENT
+        return pycurl.PREREQFUNC_OK
+
+    def _allowed(self, address: str, port: int) -> bool:
+        return port == self._wish.place.port and ip_address(address) in self._wish.addresses
+
+    def _tick(self) -> None:
+        """Look up from the transfer. Raises: Cancelled, RequestTimeout."""
+        sent = self._trace.sent is Sent.SENT
+        self._hop.check("receiving" if sent else "connecting")
+        if sent or self._wish.place.scheme == "http" or len(self._wish.addresses) == 1:
+            return
+        if self._connected_at is None:
+            self._peer = _connected(self._sockets)
+            self._connected_at = monotonic() if self._peer else None
+        elif monotonic() - self._connected_at > _SILENCE_SECONDS:
+            raise TlsError(
+                "The site took the connection and said nothing.", host=self._wish.place.host, reason="silent"
+            )
+
+    def _judge(self, ended: Ended, verify: int) -> Reply:
+        receiver = self._receiver
+        if reason := self._failure or receiver.failure:
+            raise reason
+        code, words = ended
+        if code and not receiver.enough:
+            self._peer = self._peer or _connected(self._sockets)
+            ending = Ending(code=code, words=words, verify=verify, head_ended=receiver.head.ended)
+            raise translate(ending, self._wish.place.host)
+        body, completeness = receiver.body()
+        self._trace.decoded_bytes = len(body)
+        self._trace.body = completeness
+        self._trace.body_sha256 = sha256(body).hexdigest() if completeness != "none" else None
+        return Reply(
+            place=self._wish.place,
+            status=receiver.head.status,
+            http_version=receiver.head.version,
+            headers=tuple(receiver.head.fields),
+            content_type=receiver.head.content_type(),
+            body=body,
+            completeness=completeness,
+            wire_bytes=receiver.wire_bytes,
+            retrieved_at=datetime.now(UTC),
+        )
+
+    def _note(self, curl: pycurl.Curl) -> None:
+        trace, receiver = self._trace, self._receiver
+        for name, info in _TIMES:
+            trace.milliseconds[name] = curl.getinfo(info) / 1000
+        trace.header_bytes, trace.wire_bytes = receiver.head.bytes_read, receiver.wire_bytes
+        if receiver.head.status:
+            trace.status, trace.http_version = receiver.head.status, receiver.head.version
+            trace.content_type = receiver.head.content_type()[:_CONTENT_TYPE_CHARS] or None
+
+
+def _connected(sockets: list[socket.socket]) -> str | None:
+    """The address of the first connection that was made, where one was."""
+    for made in sockets:
+        try:
+            return str(ip_address(made.getpeername()[0]))
+        except OSError:
+            continue
+    return None

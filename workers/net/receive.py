@@ -1,0 +1,86 @@
+"""Receiving one response within its bounds: what to keep, when to stop, what it amounts to.
+
+The callbacks of a transfer live here, without the library: each one keeps the reason for which it stopped, because
+libcurl reports every stop of a callback as the same error and pycurl prints what a callback raises and drops it.
+"""
+
+from collections.abc import Callable
+
+from schemas.errors import OutriderError, ResponseTooLarge, TruncatedBody
+from schemas.limits import Limits
+from schemas.reply import Completeness
+from workers.net.decode import Coding, coding_of, decode
+from workers.net.head import Head
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})  # 300, 305 and 306 are not followed: RFC 9110 section 15.4
+
+_STOP = -1  # what libcurl reads as "not all bytes taken"
+_PARTIAL = 206
+
+
+class Receiver:
+    """Takes the header lines and body pieces of one transfer.
+
+    Shape: `failure` is why a callback stopped the transfer; `enough` is set where it stopped because the rest is not
+    wanted: nobody reads the body of a redirect, or of an error where errors are failures.
+    """
+
+    __slots__ = ("_coding", "_limits", "_on_bytes", "_parts", "enough", "failure", "head", "wire_bytes")
+
+    def __init__(self, limits: Limits, on_bytes: Callable[[int], None]) -> None:
+        self._limits = limits
+        self._on_bytes = on_bytes
+        self._parts: list[bytes] = []
+        self._coding: Coding = "identity"
+        self.head = Head(limits)
+        self.wire_bytes = 0
+        self.enough = False
+        self.failure: BaseException | None = None
+
+    def on_header(self, line: bytes) -> int | None:
+        """Take one header line."""
+        try:
+            if self.head.feed(line):
+                self._judge_head()
+        except BaseException as error:  # noqa: BLE001 - kept and raised after the transfer, whatever it is
+            self.failure = error
+        return _STOP if self.enough or self.failure else None
+
+    def on_body(self, piece: bytes) -> int | None:
+        """Take one piece of the body, as it was on the wire."""
+        try:
+            self.wire_bytes += len(piece)
+            if self.wire_bytes > self._limits.wire_bytes:
+                raise self._too_large()  # noqa: TRY301 - one way out of a callback
+            self._parts.append(piece)
+            self._on_bytes(self.wire_bytes)
+        except BaseException as error:  # noqa: BLE001 - kept and raised after the transfer, whatever it is
+            self.failure = error
+            self._parts.clear()
+        return _STOP if self.failure else None
+
+    def body(self) -> tuple[bytes, Completeness]:
+        """The decoded body with its verdict. Raises: TruncatedBody, ResponseTooLarge, UnsupportedContentEncoding."""
+        if not self.head.ended:
+            raise TruncatedBody("The connection ended inside the response's headers.", reason="headers")
+        if self.enough or self.head.bodiless():
+            return b"", "none"
+        decoded = decode(b"".join(self._parts), self._coding, self._limits)
+        if decoded.trailing_garbage:
+            return decoded.body, "complete_trailing_garbage"
+        return decoded.body, "close_delimited" if self.head.close_delimited() else "complete"
+
+    def _judge_head(self) -> None:
+        """Stop at the head where its body cannot be used or is not wanted: nothing more is downloaded."""
+        status = self.head.status
+        if status in REDIRECTS or (self._limits.non_2xx == "failed" and status // 100 != 2):
+            self.enough = True
+        elif status == _PARTIAL:
+            raise TruncatedBody("The site sent a part of the page unasked.", reason="partial_content", status=status)
+        elif not self.head.bodiless():
+            self._coding = coding_of(self.head.values("content-encoding"), self._limits)
+            if (self.head.content_length() or 0) > self._limits.wire_bytes:
+                raise self._too_large()
+
+    def _too_large(self) -> OutriderError:
+        return ResponseTooLarge("The body is larger than the limit.", which="wire", limit_bytes=self._limits.wire_bytes)
