@@ -35,6 +35,7 @@ class Attempt:
 
     def __init__(self, wish: Wish, hop: Deadline, trace: Trace, on_bytes: Callable[[int], None]) -> None:
         self._wish = wish
+        self._names = frozenset(map(str, wish.addresses))
         self._hop = hop
         self._trace = trace
         self._receiver = Receiver(wish.limits, on_bytes)
@@ -108,7 +109,9 @@ class Attempt:
         return pycurl.PREREQFUNC_OK
 
     def _allowed(self, address: str, port: int) -> bool:
-        return port == self._wish.place.port and ip_address(address) in self._wish.addresses
+        if port != self._wish.place.port:
+            return False
+        return address in self._names or ip_address(address) in self._wish.addresses
 
     def _tick(self) -> None:
         """Look up from the transfer. Raises: Cancelled, RequestTimeout."""
