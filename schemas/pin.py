@@ -25,8 +25,9 @@ class Lookup:
     """What was learned about a host on the way to its pin: filled in as it goes, readable also after a refusal.
 
     Shape: `dns` maps "A" and "AAAA" (or "literal" alone) to an answer code: "NOERROR", "NXDOMAIN", "SERVFAIL",
-    "timeout", "malformed", "unreachable", "cname_chain", "not_asked"; `addresses` are all answers in the order of the
-    pin; `verdicts` maps each refused one to the registry's reason; `cname` is the chain after the asked name.
+    "timeout", "malformed", "truncated", "unreachable", "cname_chain", "too_many_answers", "not_asked", "unfinished";
+    `addresses` are all answers in the order of the pin; `verdicts` maps each refused one to the registry's reason;
+    `cname` is the chain after the asked name.
     """
 
     dns: dict[str, str] = field(default_factory=dict)

@@ -62,8 +62,10 @@ class Resolver:
 
         Raises: AddressRefused, DnsFailure, RequestTimeout, Cancelled.
         """
+        if place.literal is not None:
+            _note_literal(judge_address(place.literal), record)
         judge_host(place)
-        addresses = self._literal(place, record) or self._lookup(place, limits, deadline, record)
+        addresses = (place.literal,) if place.literal else self._lookup(place, limits, deadline, record)
         return Pin(host=place.host, port=place.port, addresses=addresses, resolved_at=self._now())
 
     def diagnose(self, limits: Limits, deadline: Deadline) -> Diagnosis | None:
@@ -77,24 +79,25 @@ class Resolver:
             return "dns64"
         return _diagnosis(judge_address(address) for address in plain.addresses)
 
-    def _literal(self, place: Destination, record: Lookup) -> tuple[Address, ...]:
-        if place.literal is None:
-            return ()
-        record.dns = {"literal": "not_asked"}
-        record.addresses = (str(place.literal),)
-        return (place.literal,)
-
     def _lookup(self, place: Destination, limits: Limits, deadline: Deadline, record: Lookup) -> tuple[Address, ...]:
         questions = [Question.of(place.name, family) for family in FAMILIES]
-        answers = ask(questions, self._servers.now(), limits, deadline)
+        servers = self._servers.now()
+        record.dns = dict.fromkeys(FAMILIES, "unfinished")  # what stays, when the deadline or the caller ends it
+        answers = ask(questions, servers, limits, deadline)
         addresses = tuple(dict.fromkeys(address for answer in answers for address in answer.addresses))
         record.dns = {family: answer.code for family, answer in zip(FAMILIES, answers, strict=True)}
         record.cname = max((answer.cname for answer in answers), key=len)
         _bound(answers, addresses, limits)
-        record.addresses = tuple(str(address) for address in addresses)
+        record.addresses = tuple(judge_address(address).address for address in addresses)
         _judge_all(addresses, record)
         _require_address(answers, addresses)
         return addresses
+
+
+def _note_literal(verdict: Verdict, record: Lookup) -> None:
+    record.dns = {"literal": "not_asked"}
+    record.addresses = (verdict.address,)
+    record.verdicts = {} if verdict.public else {verdict.address: verdict.reason}
 
 
 def _bound(answers: Sequence[Answer], addresses: Sequence[Address], limits: Limits) -> None:
@@ -125,12 +128,9 @@ def _require_address(answers: Sequence[Answer], addresses: Sequence[Address]) ->
     """One failing family is tolerated: only judged addresses are pinned, and the record shows the gap."""
     if addresses:
         return
-    codes = [answer.code for answer in answers]
-    raise _failure(next((code for code in ("NXDOMAIN", "timeout") if code in codes), max(codes, key=_is_failure)))
-
-
-def _is_failure(code: str) -> bool:
-    return code != "NOERROR"
+    codes = {answer.code for answer in answers}
+    telling = next((code for code in ("NXDOMAIN", "timeout") if code in codes), None)
+    raise _failure(telling or next(iter(codes - {"NOERROR"}), "NOERROR"))
 
 
 def _failure(code: str) -> DnsFailure:

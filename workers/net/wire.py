@@ -63,5 +63,9 @@ class Wire:
         if not chunk:
             raise ConnectionResetError
         self._received += chunk
-        ends = _LENGTH_BYTES + int.from_bytes(self._received[:_LENGTH_BYTES])
-        return bytes(self._received[_LENGTH_BYTES:ends]) if len(self._received) >= max(ends, _LENGTH_BYTES) else None
+        size = int.from_bytes(self._received[:_LENGTH_BYTES])
+        if len(self._received) < max(1, size) + _LENGTH_BYTES:
+            return None
+        message = bytes(self._received[_LENGTH_BYTES : _LENGTH_BYTES + size])
+        del self._received[: _LENGTH_BYTES + size]
+        return message
