@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ops.stack.child import Part
+from ops.stack.child import HOUSE, Part
 from ops.stack.home import Home
 
 USER = "outrider"
@@ -44,7 +44,7 @@ def part(home: Home, environment: Mapping[str, str], entry: Entry) -> Part:
     return Part(
         name="flower",
         argv=(sys.executable, "-m", "celery", "-A", "broker.app", "flower", *words),
-        folder=home.logs,
+        folder=HOUSE,
         log=home.logs / "flower.log",
         tier=2,
         environment=dict(environment) | {"FLOWER_BASIC_AUTH": f"{USER}:{entry.password}"},

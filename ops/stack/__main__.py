@@ -18,12 +18,13 @@ def main() -> int:
     wanted = settings()
     if len(sys.argv) > 1:
         wanted = wanted.model_copy(update={"home": Path(sys.argv[1])})
-    with Interrupts(raises=False) as interrupts:
+    with Interrupts() as interrupts:
         try:
-            with life.run(Plan(settings=wanted, say=_say, hurry=interrupts.hurry)) as stack:
+            with life.run(Plan(settings=wanted, say=_say, asked=interrupts.asked, hurry=interrupts.hurry)) as stack:
                 for name in ("database_url", "broker_url", "result_url"):
                     print(f"export OUTRIDER_{name.upper()}='{getattr(stack.settings, name)}'", flush=True)
-                interrupts.wait()
+                while not interrupts.wait():
+                    pass
         except StackError as error:
             _say(str(error))
             return 1

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LAUNCHER = Path(__file__).with_name("launch.py")
+# Where our packages lie: `python -m` finds them from there, installed or not.
+HOUSE = Path(__file__).parents[2]
 # A log that has grown past this is set aside when its child starts; one older copy is kept.
 LOG_BYTES = 5_000_000
 

@@ -26,3 +26,10 @@ class PartFailed(StackError):
     def __init__(self, name: str, why: str, log: Path) -> None:
         super().__init__(f"{name} did not start: {why}. Its log: {log}")
         self.name = name
+
+
+class StartInterrupted(StackError):
+    """The end was asked for before everything was up."""
+
+    def __init__(self) -> None:
+        super().__init__("interrupted while the stack was starting")

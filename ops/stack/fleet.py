@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from ops import flower
-from ops.stack.child import Escalation, Part
+from ops.stack.child import HOUSE, Escalation, Part
 from ops.stack.home import Home
 
 _CELERY = (sys.executable, "-m", "celery", "-A", "broker.app")
@@ -52,7 +52,7 @@ def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[
     return Part(
         name=name,
         argv=(*_CELERY, *words),
-        folder=home.logs,
+        folder=HOUSE,
         log=home.logs / f"{name}.log",
         tier=tier,
         environment=environment,

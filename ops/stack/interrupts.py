@@ -10,13 +10,9 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Counts the signals of this process while its block runs.
+    """Counts the signals of this process while its block runs. Nothing is ever raised by one: whoever waits, looks."""
 
-    With `raises`, the first one raises KeyboardInterrupt in the main thread, as a call under way needs it.
-    """
-
-    def __init__(self, *, raises: bool) -> None:
-        self._raises = raises
+    def __init__(self) -> None:
         self._count = 0
         self._asked = threading.Event()
         self._before: dict[signal.Signals, Any] = {}
@@ -30,10 +26,9 @@ class Interrupts:
         for number, before in self._before.items():
             signal.signal(number, before)
 
-    def wait(self) -> None:
-        """Return when the first signal came."""
-        while not self._asked.wait(0.5):
-            pass
+    def wait(self, seconds: float = 0.5) -> bool:
+        """Whether the first signal came, waiting for it this long."""
+        return self._asked.wait(seconds)
 
     def asked(self) -> bool:
         """Whether the end was asked for."""
@@ -46,5 +41,3 @@ class Interrupts:
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1
         self._asked.set()
-        if self._raises and self._count == 1:
-            raise KeyboardInterrupt

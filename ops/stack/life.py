@@ -14,7 +14,7 @@ from ops.stack.home import Home, Phase, State
 from ops.stack.supervisor import Say, Supervisor, Watch
 
 Fleet = Callable[[Home, Mapping[str, str]], Sequence[Part]]
-Hurry = Callable[[], bool]
+Asked = Callable[[], bool]
 
 # How long an owner that leaves waits for others that are still reading their reply.
 USERS_SECONDS = 60.0
@@ -26,19 +26,24 @@ def no_fleet(_home: Home, _environment: Mapping[str, str]) -> Sequence[Part]:
 
 
 def never() -> bool:
-    """No hurry."""
+    """Nobody asks."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is wanted of a stack. `prepare` is called with the ledger's URL before the fleet is started."""
+    """What is wanted of a stack.
+
+    Shape: `prepare` is called with the ledger's URL before the fleet is started. `asked` and `hurry` say that the end
+    was asked for, once and twice. `serves` tells others that calls are answered here.
+    """
 
     settings: Settings
     fleet: Fleet = no_fleet
     prepare: Callable[[str], None] = lambda _url: None
     say: Say = lambda _line: None
-    hurry: Hurry = never
+    asked: Asked = never
+    hurry: Asked = never
     flower_url: str | None = None
     serves: bool = False
 
@@ -55,20 +60,14 @@ class Stack:
 
 def resolve(settings: Settings, home: Home) -> Settings:
     """The settings with every URL known: external ones as they are, each for itself, the others embedded."""
-    broker = settings.broker_url or valkey.url(valkey.broker_socket(home))
-    # Replies go where an external broker of the Redis family is, as its other clients expect them; else to ours.
-    shared = settings.broker_url if (settings.broker_url or "").startswith(("redis", "valkey")) else None
+    # Beside an external broker replies go to it, as its other clients expect them, unless a store is named.
+    results = settings.result_url or settings.broker_url
     found = {
         "database_url": settings.database_url or postgres.url(home),
-        "broker_url": broker,
-        "result_url": settings.result_url or shared or valkey.url(valkey.results_socket(home)),
+        "broker_url": settings.broker_url or valkey.url(valkey.broker_socket(home)),
+        "result_url": results or valkey.url(valkey.results_socket(home)),
     }
     return settings.model_copy(update=found)
-
-
-def is_external(settings: Settings) -> bool:
-    """Whether nothing of the stores is ours to run."""
-    return settings.database_url is not None and settings.broker_url is not None
 
 
 @contextmanager
@@ -82,7 +81,7 @@ def run(plan: Plan) -> Iterator[Stack]:
         stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))
         watch = Watch(stack.supervisor, lambda: _begin(plan, stack), plan.hurry)
         try:
-            watch.begin()
+            watch.begin(plan.asked)
             _tell(plan, stack, "ready")
             yield stack
         finally:

@@ -1,13 +1,14 @@
 """Sharing: how a command comes by a stack, a running one where there is one, else one of its own for the call."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from broker.settings import Settings
 from ops.stack import fleet, home, life
-from ops.stack.faults import StackBusy
-from ops.stack.life import Hurry, Plan
+from ops.stack.faults import StackBusy, StartInterrupted
+from ops.stack.life import Asked, Plan
 from ops.stack.supervisor import Say
 
 # Longer than an owner's start or its drain.
@@ -16,12 +17,17 @@ PATIENCE_SECONDS = 90.0
 
 def find(settings: Settings) -> Settings | None:
     """The settings of the stack that runs: an external one, or that of a living owner of this home."""
-    if life.is_external(settings):
-        return settings if settings.result_url else settings.model_copy(update={"result_url": settings.broker_url})
+    if (external := find_external(settings)) is not None:
+        return external
     state = home.read_state(settings.home)
-    if state is None or state.phase == "draining":
+    return None if state is None or state.phase == "draining" else joined(settings, state)
+
+
+def find_external(settings: Settings) -> Settings | None:
+    """The settings where none of the stores is ours to run."""
+    if settings.database_url is None or settings.broker_url is None:
         return None
-    return joined(settings, state)
+    return settings.model_copy(update={"result_url": settings.result_url or settings.broker_url})
 
 
 def joined(settings: Settings, state: home.State) -> Settings:
@@ -30,20 +36,57 @@ def joined(settings: Settings, state: home.State) -> Settings:
     return settings.model_copy(update=urls)
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A stack that answers calls. `trouble` says what of it does not stay up; of a stack of others it knows nothing."""
+
+    settings: Settings
+    trouble: Callable[[], str | None] = lambda: None
+
+
 @contextmanager
-def embedded_stack(settings: Settings, *, say: Say, hurry: Hurry = life.never) -> Iterator[Settings]:
-    """Settings with the URLs of a stack that serves while the block runs. Raises: StackBusy, StackError."""
-    if life.is_external(settings):
-        yield find(settings) or settings
+def embedded_stack(
+    settings: Settings, *, say: Say, asked: Asked = life.never, hurry: Asked = life.never
+) -> Iterator[Serving]:
+    """A stack that serves while the block runs: the running one, else one of our own. Raises: StackError."""
+    if (external := find_external(settings)) is not None:
+        yield Serving(external)
         return
-    plan = Plan(settings=settings, fleet=fleet.one_worker, prepare=make_current, say=say, hurry=hurry, serves=True)
+    own = Plan(
+        settings=settings,
+        fleet=fleet.one_worker,
+        prepare=make_current,
+        say=say,
+        asked=asked,
+        hurry=hurry,
+        serves=True,
+    )
+    with _shared_or_own(own, lambda state: state.serves) as serving:
+        yield serving
+
+
+@contextmanager
+def open_stores(settings: Settings, *, say: Say, asked: Asked = life.never) -> Iterator[Settings]:
+    """Settings with the URLs of stores that stay up while the block runs, with or without a fleet."""
+    if (external := find_external(settings)) is not None:
+        yield external
+        return
+    own = Plan(settings=settings, prepare=make_current, say=say, asked=asked)
+    with _shared_or_own(own, lambda _state: True) as serving:
+        yield serving.settings
+
+
+@contextmanager
+def _shared_or_own(own: Plan, suits: Callable[[home.State], bool]) -> Iterator[Serving]:
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
         with ExitStack() as held:
-            found = _join(held, settings) or _own(held, plan, until)
+            found = _join(held, own.settings, suits) or _own(held, own, until)
             if found is not None:
                 yield found
                 return
+        if own.asked():
+            raise StartInterrupted
         time.sleep(0.1)
 
 
@@ -54,7 +97,7 @@ def make_current(url: str) -> None:
     ledger.make_current(url)
 
 
-def _join(held: ExitStack, settings: Settings) -> Settings | None:
+def _join(held: ExitStack, settings: Settings, suits: Callable[[home.State], bool]) -> Serving | None:
     """A running stack that will not leave before we do."""
     place = home.open_home(settings.home)
     held.enter_context(home.lock(place, "users", shared=True, wait=True))
@@ -62,16 +105,17 @@ def _join(held: ExitStack, settings: Settings) -> Settings | None:
     if state is None or state.phase != "ready":
         held.close()
         return None
-    if not state.serves:
+    if not suits(state):
         raise StackBusy(place.root, state.pid, "stores without workers")
-    return joined(settings, state)
+    return Serving(joined(settings, state))
 
 
-def _own(held: ExitStack, plan: Plan, until: float) -> Settings | None:
+def _own(held: ExitStack, plan: Plan, until: float) -> Serving | None:
     """A stack of our own; None when somebody else was quicker."""
     try:
-        return held.enter_context(life.run(plan)).settings
+        stack = held.enter_context(life.run(plan))
     except StackBusy:
         if time.monotonic() > until:
             raise
         return None
+    return Serving(stack.settings, stack.supervisor.trouble)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ops.stack import child, valkey
 from ops.stack.child import Child, Part
-from ops.stack.faults import PartFailed
+from ops.stack.faults import PartFailed, StartInterrupted
 from ops.stack.home import Home
 
 Say = Callable[[str], None]
@@ -18,6 +18,7 @@ START_SECONDS = 60.0
 # A part that dies again is given longer each time; one that lived this long begins anew.
 BACKOFF_SECONDS = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 STEADY_SECONDS = 60.0
+HOPELESS_DEATHS = 3
 COMPACT_EVERY_SECONDS = 20.0
 
 
@@ -32,11 +33,19 @@ class Supervisor:
         self._due: dict[str, float] = {}
         self._compacted_at = time.monotonic()
         self._lock = threading.Lock()
+        self.closing = threading.Event()
 
     @property
     def children(self) -> dict[str, Child]:
         """Who runs, by name."""
         return dict(self._children)
+
+    def trouble(self) -> str | None:
+        """Which part does not stay up, if one does not."""
+        for name, deaths in list(self._deaths.items()):
+            if deaths >= HOPELESS_DEATHS and name in self._children:
+                return f"{name} does not stay up; its log: {self._children[name].part.log}"
+        return None
 
     def start(self, parts: Sequence[Part]) -> None:
         """Start these, without waiting for them."""
@@ -45,12 +54,14 @@ class Supervisor:
                 self._children[part.name] = child.start(part)
 
     def wait_ready(self, parts: Sequence[Part], seconds: float = START_SECONDS) -> None:
-        """Return when all of them are ready. Raises: PartFailed."""
+        """Return when all of them are ready. Raises: PartFailed, StartInterrupted."""
         until = time.monotonic() + seconds
         waiting = list(parts)
         while waiting := [part for part in waiting if not part.is_ready()]:
             for part in waiting:
                 self._insist_on_life(part)
+            if self.closing.is_set():
+                raise StartInterrupted
             if time.monotonic() > until:
                 raise PartFailed(waiting[0].name, f"not ready after {seconds:.0f} s", waiting[0].log)
             time.sleep(0.01)
@@ -123,21 +134,21 @@ class Watch:
         self._begin = begin
         self._hurry = hurry
         self._begun = threading.Event()
-        self._ending = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="stack", daemon=True)
 
-    def begin(self) -> None:
-        """Start the parts in the watching thread, and return when it has. Raises: what starting raised."""
+    def begin(self, asked: Callable[[], bool]) -> None:
+        """Start the parts in the watching thread. Raises: what starting raised, StartInterrupted when asked to end."""
         self._thread.start()
-        while not self._begun.wait(0.5):  # short waits let Ctrl-C in
-            pass
+        while not self._begun.wait(0.1):
+            if asked():
+                raise StartInterrupted
         if self._error is not None:
             raise self._error
 
     def end(self) -> None:
         """Stop everything, and return when it has stopped."""
-        self._ending.set()
+        self._supervisor.closing.set()
         while self._thread.is_alive():
             self._thread.join(0.5)
 
@@ -148,6 +159,6 @@ class Watch:
             self._error = error
         finally:
             self._begun.set()
-        while self._error is None and not self._ending.wait(0.2):
+        while self._error is None and not self._supervisor.closing.wait(0.2):
             self._supervisor.tend()
         self._supervisor.stop(self._hurry)

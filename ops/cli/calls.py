@@ -1,0 +1,142 @@
+"""`outrider fetch` and `outrider call`: one tool call, its result on stdout, its account on stderr."""
+
+import io
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+
+from ops.cli.carrying import Answer, Call, carry, own_context
+from ops.cli.printing import OK, UNKNOWN, exit_code, give, give_json, leave, say
+from ops.cli.progress import Progress
+from schemas.tools import tool_names
+
+_TEXT_COLUMNS = 100
+
+
+class Format(StrEnum):
+    """How a fetched page is printed."""
+
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    JSON = "json"
+
+
+def fetch(
+    url: Annotated[str, typer.Argument(help="Public http or https address.", metavar="URL")],
+    *,
+    max_chars: Annotated[int | None, typer.Option(help="Longest text wanted, 1,000 to 32,000 characters.")] = None,
+    offset: Annotated[int | None, typer.Option(help="Character to begin at; needs --expected-hash.")] = None,
+    expected_hash: Annotated[str | None, typer.Option(help="contentHash of the call that began this text.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="How the page is printed.")] = Format.MARKDOWN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole envelope, alone, on stdout.")] = False,
+) -> None:
+    """Read one public page through the fleet, and print its text.
+
+    Uses the running stack, or starts one for the call. Progress and the receipt line go to stderr. Ctrl-C cancels.
+
+    Example: outrider fetch https://example.com/ --max-chars 4000
+    """
+    arguments = {"url": url, "maxChars": max_chars, "offset": offset, "expectedHash": expected_hash}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    answer = _carry(Call("web_fetch", given, own_context()))
+    if as_json:
+        give_json(answer.envelope)
+    elif answer.envelope["value"] is not None:
+        give(_printed(answer.envelope["value"], form))
+    _end(answer)
+
+
+def call(
+    tool: Annotated[str, typer.Argument(help="Name of a tool, for instance web_fetch.", metavar="TOOL")],
+    *,
+    arguments: Annotated[str, typer.Option(help="What a model would write, as a JSON object.", metavar="JSON")],
+    context: Annotated[
+        str | None, typer.Option(help="project, agent, run, step as a JSON object; default: yours.", metavar="JSON")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole envelope, alone, on stdout.")] = False,
+) -> None:
+    """Call any tool with arguments and a context of your own, and print its value.
+
+    Example: outrider call web_fetch --arguments '{"url": "https://example.com/"}'
+    """
+    if tool not in tool_names():
+        why = f"there is no tool {tool!r}; there are: {', '.join(tool_names())}"
+        raise typer.BadParameter(why, param_hint="TOOL")
+    authority = own_context() if context is None else _json_object(context, "--context")
+    answer = _carry(Call(tool, _json_object(arguments, "--arguments"), authority))
+    if as_json:
+        give_json(answer.envelope)
+    elif answer.envelope["value"] is not None:
+        give_json(answer.envelope["value"])
+    _end(answer)
+
+
+def _carry(wanted: Call) -> Answer:
+    with Progress() as progress:
+        return carry(wanted, progress)
+
+
+def _json_object(text: str, option: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        why = f"is not JSON ({error})"
+        raise typer.BadParameter(why, param_hint=option) from error
+    if not isinstance(value, dict):
+        why = 'must be a JSON object, like {"url": "https://example.com/"}'
+        raise typer.BadParameter(why, param_hint=option)
+    return value
+
+
+def _printed(value: dict[str, Any], form: Format) -> str:
+    if form is Format.JSON:
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    content = str(value["content"])
+    if form is Format.TEXT:
+        console = Console(file=io.StringIO(), width=_TEXT_COLUMNS, color_system=None, force_terminal=False)
+        with console.capture() as captured:
+            console.print(Markdown(content, hyperlinks=False))
+        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    return content
+
+
+def _end(answer: Answer) -> None:
+    """Tell how it ended, and leave with the exit code that says so. Raises: typer.Exit."""
+    envelope = answer.envelope
+    if (error := envelope["error"]) is not None:
+        say(f"{envelope['outcome']}: {error['message']} ({error['code']})")
+        say(f"hint: {error['hint']}")
+    if (value := envelope["value"]) is not None and value.get("nextOffset") is not None:
+        more = f"--offset {value['nextOffset']} --expected-hash {value['contentHash']}"
+        say(f"more: {value['nextOffset']} of {value['totalChars']} characters so far; go on with {more}")
+    say(receipt_line(answer))
+    code = exit_code(envelope)
+    leave(UNKNOWN if answer.interrupted and code == OK else code)
+
+
+def receipt_line(answer: Answer) -> str:
+    """The account of a call in one line: operation, whether a request left, digest, host, bytes, time."""
+    envelope = answer.envelope
+    if (receipt := envelope["receipt"]) is None:
+        return f"receipt: none; {_UNRECORDED.get(envelope['outcome'], 'nothing was recorded')}"
+    words = [f"receipt: {receipt['id']}", receipt["sent"], receipt["digest"]]
+    if answer.receipt is not None:
+        body = json.loads(answer.receipt)
+        hops = body.get("hops", [])
+        if hops:
+            words.append(urlsplit(hops[-1]["origin"]).netloc)
+            words.append(f"{sum(hop.get('wire_bytes', 0) for hop in hops):,} bytes")
+        words.append(f"{body['milliseconds']:.0f} ms")
+    return " · ".join(words)
+
+
+_UNRECORDED = {
+    "refused": "nothing left this machine",
+    "cancelled": "the call was taken back before it began",
+    "unknown": "whether a request was sent is not known here: `outrider status` shows what is pending",
+}

@@ -1,0 +1,149 @@
+"""Carrying one call to the fleet and its envelope back, whatever is interrupted on the way."""
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+from uuid import uuid4
+
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from broker import intake
+from broker import settings as configuration
+from broker.intake import Handle
+from broker.ledger.engine import Ledger, ledger_engine
+from broker.ledger.receipts import read_receipt
+from ops.cli.progress import Progress
+from ops.stack.faults import StackError, StartInterrupted
+from ops.stack.interrupts import Interrupts
+from ops.stack.sharing import Serving, embedded_stack
+from schemas.envelope import Envelope, ErrorOut
+from schemas.errors import Cancelled, Internal, OutcomeUnknown, OutriderError
+
+# A call waits for a free worker, runs for its profile's deadline, and settles.
+REPLY_SECONDS = 150.0
+# A cancelled call's connection is destroyed within a second; its worker then settles.
+CANCEL_SECONDS = 12.0
+_TICK_SECONDS = 0.2
+_RECALL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call as the command line makes it."""
+
+    tool: str
+    arguments: dict[str, Any]
+    context: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The envelope, and the receipt's own bytes where it has one."""
+
+    envelope: dict[str, Any]
+    interrupted: bool = False
+    receipt: str | None = None
+
+
+def own_context() -> dict[str, Any]:
+    """The context of a command: project `local`, agent `cli`, a run of its own."""
+    return {"project": "local", "agent": "cli", "run": f"cli-{uuid4().hex[:16]}", "step": "cli"}
+
+
+def carry(call: Call, progress: Progress) -> Answer:
+    """The answer to the call, from the running stack or from one started for it. An interrupt cancels the call."""
+    with Interrupts() as interrupts:
+        try:
+            progress.tell("starting")
+            with embedded_stack(
+                configuration.settings(), say=progress.say, asked=interrupts.asked, hurry=interrupts.hurry
+            ) as serving:
+                configuration.install(serving.settings)
+                answer = _carry(call, serving, interrupts, progress)
+                progress.tell("draining")
+        except StartInterrupted:
+            return _own(call, "cancelled", Cancelled("The call was cancelled before it was sent."))
+        except StackError as error:
+            return _own(call, "failed", Internal(str(error)))
+        return answer
+
+
+def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progress) -> Answer:
+    ledger = ledger_engine(serving.settings.require_database_url(), size=1)
+    try:
+        handle = intake.submit(call.tool, call.arguments, call.context, progress=True)
+        progress.tell("queued")
+        waiting = _Waiting(handle, ledger, progress)
+        envelope = _watch(waiting, serving, interrupts, progress)
+        return Answer(envelope, interrupted=interrupts.asked(), receipt=_receipt(ledger, envelope))
+    except (OperationalError, RedisError):
+        return _own(
+            call, "failed", Internal("The broker or the result store could not be reached: see `outrider doctor`.")
+        )
+    finally:
+        ledger.dispose()
+
+
+class _Waiting:
+    """A thread that waits for the reply, so that the main one stays free for the person at the terminal."""
+
+    def __init__(self, handle: Handle, ledger: Ledger, progress: Progress) -> None:
+        self.handle = handle
+        self._ledger = ledger
+        self._progress = progress
+        self._replies: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        threading.Thread(target=self._wait, name="reply", daemon=True).start()
+
+    def reply(self, seconds: float) -> dict[str, Any] | None:
+        """The envelope, waiting this long for it."""
+        with suppress(Empty):
+            return self._replies.get(timeout=seconds)
+        return None
+
+    def _wait(self) -> None:
+        tell = self._progress.tell
+        try:
+            envelope = intake.await_reply(
+                self.handle, timeout_seconds=REPLY_SECONDS, ledger=self._ledger, on_progress=tell
+            )
+        except Exception as error:  # noqa: BLE001 - whatever it was, the person who waits must hear
+            fault = Internal("The reply could not be read: see `outrider doctor`.", kind=type(error).__name__)
+            envelope = _envelope(self.handle.tool, "failed", fault)
+        self._replies.put(envelope)
+
+
+def _watch(waiting: _Waiting, serving: Serving, interrupts: Interrupts, progress: Progress) -> dict[str, Any]:
+    """The envelope; one of our own where the fleet does not stay up, or a cancelled call is not answered."""
+    give_up_at = None
+    while (envelope := waiting.reply(_TICK_SECONDS if give_up_at is None else _RECALL_SECONDS)) is None:
+        if interrupts.asked():
+            give_up_at = give_up_at or time.monotonic() + CANCEL_SECONDS
+            progress.tell("cancelling")
+            # Said again and again: a worker that is only starting does not hear it the first time.
+            intake.cancel(waiting.handle)
+            if interrupts.hurry() or time.monotonic() > give_up_at:
+                return _envelope(waiting.handle.tool, "unknown", OutcomeUnknown("Interrupted before an answer came."))
+        if trouble := serving.trouble():
+            return _envelope(waiting.handle.tool, "failed", Internal(trouble))
+    return envelope
+
+
+def _receipt(ledger: Ledger, envelope: dict[str, Any]) -> str | None:
+    if envelope["receipt"] is None:
+        return None
+    stored = read_receipt(ledger, envelope["receipt"]["id"])
+    return None if stored is None else stored.body
+
+
+def _own(call: Call, outcome: str, error: OutriderError) -> Answer:
+    return Answer(_envelope(call.tool, outcome, error), interrupted=outcome == "cancelled")
+
+
+def _envelope(tool: str, outcome: str, error: OutriderError) -> dict[str, Any]:
+    return Envelope.model_validate({"outcome": outcome, "tool": tool, "error": ErrorOut.of(error)}).model_dump(
+        mode="json"
+    )

@@ -1,0 +1,151 @@
+"""`outrider migrate`, `project` and `receipt`: the ledger's own commands."""
+
+import getpass
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
+
+from broker import settings as configuration
+from broker.ledger.engine import Ledger, ledger_engine
+from broker.ledger.health import durability, schema_is_current
+from broker.ledger.projects import Project, read_project, save_project
+from broker.ledger.receipts import read_receipt
+from ops.cli.printing import FAILED, OURS, give, give_json, leave, say
+from ops.stack import ledger as schema
+from ops.stack import sharing
+from ops.stack.faults import StackError
+from schemas.errors import Broken
+from schemas.operation import Stored
+from schemas.receipt import digest_of
+
+project = typer.Typer(no_args_is_help=True, help="Who may use the web, in each project.")
+receipt = typer.Typer(no_args_is_help=True, help="The final accounts of operations.")
+
+As_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Project_Id = Annotated[str, typer.Argument(metavar="ID", help="The project's id, for instance local.")]
+
+
+def migrate() -> None:
+    """Bring the ledger's schema up to date; does nothing where it is.
+
+    Example: OUTRIDER_DATABASE_URL=postgresql://... outrider migrate
+    """
+    settings = configuration.settings()
+    if settings.database_url is not None:
+        schema.make_current(settings.database_url)
+    with _ledger() as ledger:
+        try:
+            durability(ledger)
+        except Broken as error:
+            say(f"{error.message} {error.hint}")
+            leave(OURS)
+        say("the schema is current" if schema_is_current(ledger) else "the schema is not the one of this version")
+
+
+@project.command("show")
+def show_project(project_id: Project_Id, *, as_json: As_Json = False) -> None:
+    """Show a project's settings as last saved.
+
+    Example: outrider project show local
+    """
+    with _ledger() as ledger:
+        _show_project(read_project(ledger, project_id), as_json=as_json)
+
+
+@project.command("set")
+def set_project(
+    project_id: Project_Id,
+    *,
+    enabled: Annotated[bool | None, typer.Option(help="Whether the project may use the web at all.")] = None,
+    fetch: Annotated[bool | None, typer.Option(help="Whether it may fetch pages.")] = None,
+    agents: Annotated[str | None, typer.Option(help="Agents that may, with commas between.")] = None,
+    as_json: As_Json = False,
+) -> None:
+    """Save a project's settings; what is not named stays. Calls under way are answered with settings_changed.
+
+    Example: outrider project set research --enabled --fetch --agents designer,planner
+    """
+    with _ledger() as ledger:
+        before = read_project(ledger, project_id)
+        wanted = replace(
+            before,
+            enabled=before.enabled if enabled is None else enabled,
+            fetch_enabled=before.fetch_enabled if fetch is None else fetch,
+            agents=before.agents if agents is None else tuple(_names(agents)),
+        )
+        _show_project(save_project(ledger, wanted, actor=f"cli:{getpass.getuser()}"), as_json=as_json)
+
+
+def _names(text: str) -> Iterator[str]:
+    return (name.strip() for name in text.split(",") if name.strip())
+
+
+def _show_project(found: Project, *, as_json: bool) -> None:
+    if as_json:
+        give_json(asdict(found))
+        return
+    saved = (
+        f"saved {found.generation} times, last {found.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+        if found.updated_at
+        else "never saved"
+    )
+    give(
+        f"{found.id}: web {'on' if found.enabled else 'off'}, fetch {'on' if found.fetch_enabled else 'off'}, "
+        f"agents {', '.join(found.agents) or 'none'}; {saved}"
+    )
+
+
+@receipt.command("show")
+def show_receipt(
+    receipt_id: Annotated[str, typer.Argument(metavar="ID", help="The operation's id, as the receipt line shows it.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the receipt's very bytes on stdout.")] = False,
+) -> None:
+    """Show a receipt, and whether its digest is right. Exit code 3 when there is none, 1 when the digest is wrong.
+
+    Example: outrider receipt show 0198c3f2-... --json
+    """
+    with _ledger() as ledger:
+        stored = read_receipt(ledger, receipt_id)
+    if stored is None:
+        say(f"no receipt {receipt_id}: no such operation, or it has not ended")
+        leave(FAILED)
+    else:
+        _show_receipt(stored, as_json=as_json)
+
+
+def _show_receipt(stored: Stored, *, as_json: bool) -> None:
+    give(stored.body if as_json else json.dumps(json.loads(stored.body), ensure_ascii=False, indent=2))
+    if digest_of(stored.body) != stored.digest:
+        say(f"the digest is WRONG: the receipt's bytes do not give {stored.digest}")
+        leave(OURS)
+    say(f"digest {stored.digest} is right")
+
+
+@contextmanager
+def _ledger() -> Iterator[Ledger]:
+    """The ledger of the running stack, or of stores started for the command."""
+    settings = configuration.settings()
+    try:
+        if settings.database_url is not None:
+            with _engine(settings.database_url) as ledger:
+                yield ledger
+            return
+        with sharing.open_stores(settings, say=say) as found, _engine(found.require_database_url()) as ledger:
+            yield ledger
+    except StackError as error:
+        say(str(error))
+        leave(OURS)
+
+
+@contextmanager
+def _engine(url: str) -> Iterator[Ledger]:
+    ledger = ledger_engine(url, size=1)
+    try:
+        yield ledger
+    finally:
+        ledger.dispose()

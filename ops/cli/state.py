@@ -1,0 +1,67 @@
+"""`outrider status`: what runs, who answers, what waits."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from broker import settings as configuration
+from broker.settings import Settings
+from ops.cli.printing import FAILED, give_json, leave, say
+from ops.cli.serving import places
+from ops.stack import home, sharing
+
+
+def status(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Show what runs: stores, workers, waiting messages, operations. Exit code 3 when nothing does.
+
+    Example: outrider status --json
+    """
+    settings = configuration.settings()
+    found = sharing.find(settings)
+    if found is None:
+        said: dict[str, Any] = {"running": False, "home": str(settings.home)}
+    else:
+        said = {"running": True, "home": str(settings.home)} | _told(settings) | _seen(found)
+    if as_json:
+        give_json(said)
+    elif found is None:
+        say(f"nothing runs at {settings.home}: start it with `outrider up`")
+    else:
+        _show(said)
+    if found is None or said["unreachable"]:
+        leave(FAILED)
+
+
+def _told(settings: Settings) -> dict[str, Any]:
+    """What the owner says, where the stack is embedded."""
+    state = home.read_state(settings.home)
+    if state is None or sharing.find_external(settings) is not None:
+        return {"owner": None, "phase": "external", "flower": None}
+    return {"owner": state.pid, "phase": state.phase, "flower": state.flower_url}
+
+
+def _seen(found: Settings) -> dict[str, Any]:
+    from ops.cli import watching  # noqa: PLC0415 - Celery and the ledger, not needed to say that nothing runs
+
+    return {"stores": places(found)} | asdict(watching.look(found))
+
+
+def _show(said: dict[str, Any]) -> None:
+    table = Table(show_header=False, title=f"Outrider at {said['home']}", title_justify="left")
+    table.add_row("owner", f"process {said['owner']} ({said['phase']})" if said["owner"] else "external stores")
+    for name, place in said["stores"].items():
+        table.add_row(name, place + ("  NOT REACHABLE" if name in said["unreachable"] else ""))
+    table.add_row("flower", said["flower"] or "not run")
+    table.add_row("workers", ", ".join(said["workers"]) or "none answers")
+    table.add_row("waiting", ", ".join(f"{name} {count}" for name, count in said["queues"].items()))
+    if (counts := said["operations"]) is not None:
+        ended = ", ".join(f"{state} {count}" for state, count in counts["ended"].items()) or "none"
+        table.add_row("operations", f"pending {counts['pending']} (past their lease {counts['stale']})")
+        table.add_row("ended, last hour", ended)
+    Console().print(table)
