@@ -1,0 +1,117 @@
+"""The error tree: every coded end of a tool call, one leaf a code. `tree` says what they have in common."""
+
+from functools import cache
+
+from schemas.errors.asked import (
+    AgentNotPermitted,
+    CapabilityDisabled,
+    Cooldown,
+    CredentialsInUrl,
+    InvalidArguments,
+    InvalidUrl,
+    ProjectBusy,
+    RunQuotaExhausted,
+    SecretInUrl,
+    SettingsChanged,
+    StepQuotaExhausted,
+    UnsupportedPort,
+    UnsupportedScheme,
+)
+from schemas.errors.content import ChangedContent, EmptySource, ExtractionFailed
+from schemas.errors.ledger import (
+    CallConflict,
+    Cancelled,
+    Internal,
+    LedgerUnavailable,
+    OperationInProgress,
+    OutcomeUnknown,
+    ReplyNotKept,
+)
+from schemas.errors.network import (
+    AddressRefused,
+    Dns64Network,
+    DnsFailure,
+    FakeIpDns,
+    HeadersTooLarge,
+    HttpError,
+    NetworkError,
+    RateLimited,
+    RedirectBlocked,
+    RedirectLimit,
+    RedirectLoop,
+    RequestTimeout,
+    ResponseTooLarge,
+    SourceUnavailable,
+    TlsError,
+    TruncatedBody,
+    UnsupportedContentEncoding,
+    UnsupportedContentType,
+)
+from schemas.errors.tree import Broken, Fact, Failed, OutriderError, Refused
+
+__all__ = [
+    "AddressRefused",
+    "AgentNotPermitted",
+    "Broken",
+    "CallConflict",
+    "Cancelled",
+    "CapabilityDisabled",
+    "ChangedContent",
+    "Cooldown",
+    "CredentialsInUrl",
+    "Dns64Network",
+    "DnsFailure",
+    "EmptySource",
+    "ExtractionFailed",
+    "Fact",
+    "Failed",
+    "FakeIpDns",
+    "HeadersTooLarge",
+    "HttpError",
+    "Internal",
+    "InvalidArguments",
+    "InvalidUrl",
+    "LedgerUnavailable",
+    "NetworkError",
+    "OperationInProgress",
+    "OutcomeUnknown",
+    "OutriderError",
+    "ProjectBusy",
+    "RateLimited",
+    "RedirectBlocked",
+    "RedirectLimit",
+    "RedirectLoop",
+    "Refused",
+    "ReplyNotKept",
+    "RequestTimeout",
+    "ResponseTooLarge",
+    "RunQuotaExhausted",
+    "SecretInUrl",
+    "SettingsChanged",
+    "SourceUnavailable",
+    "StepQuotaExhausted",
+    "TlsError",
+    "TruncatedBody",
+    "UnsupportedContentEncoding",
+    "UnsupportedContentType",
+    "UnsupportedPort",
+    "UnsupportedScheme",
+    "revive",
+]
+
+
+def revive(code: str, message: str, facts: dict[str, Fact]) -> OutriderError:
+    """The error that a stored receipt tells of. An unknown code (from a newer writer) becomes Internal."""
+    return _by_code().get(code, Internal)(message, **facts)
+
+
+@cache
+def _by_code() -> dict[str, type[OutriderError]]:
+    found: dict[str, type[OutriderError]] = {}
+    pending: list[type[OutriderError]] = [OutriderError]
+    while pending:
+        kind = pending.pop()
+        pending.extend(kind.__subclasses__())
+        if not kind.__subclasses__():
+            found.setdefault(kind.code, kind)
+    return found | {Internal.code: Internal}
