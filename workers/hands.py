@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 
-from sqlalchemy import Engine
-
 from broker.app import app
-from broker.ledger.engine import ledger_engine
+from broker.ledger.engine import Ledger, ledger_engine
 from broker.settings import settings
 from workers.extract.pool import ExtractionPool
 from workers.net.fetch import Road, road
@@ -21,7 +19,7 @@ _making = Lock()
 class Hands:
     """What every call of this process shares."""
 
-    ledger: Engine
+    ledger: Ledger
     road: Road
     extraction: ExtractionPool
 

@@ -107,11 +107,11 @@ def revive(code: str, message: str, facts: dict[str, Fact]) -> OutriderError:
 
 @cache
 def _by_code() -> dict[str, type[OutriderError]]:
-    found: dict[str, type[OutriderError]] = {}
-    pending: list[type[OutriderError]] = [OutriderError]
-    while pending:
-        kind = pending.pop()
-        pending.extend(kind.__subclasses__())
-        if not kind.__subclasses__():
+    """The kind that owns each code: of a parent and a child with one code, the parent."""
+    found: dict[str, type[OutriderError]] = {Internal.code: Internal}
+    level: list[type[OutriderError]] = [OutriderError]
+    while level:
+        for kind in level:
             found.setdefault(kind.code, kind)
-    return found | {Internal.code: Internal}
+        level = [child for kind in level for child in kind.__subclasses__()]
+    return found

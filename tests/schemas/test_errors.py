@@ -2,7 +2,7 @@
 
 import pickle
 
-from schemas.errors import HttpError, Internal, revive
+from schemas.errors import AddressRefused, HttpError, Internal, revive
 
 
 def test_error_survives_a_process_boundary() -> None:
@@ -12,4 +12,5 @@ def test_error_survives_a_process_boundary() -> None:
 
 def test_stored_code_comes_back_as_its_kind_and_an_unknown_one_as_internal() -> None:
     assert type(revive("http_error", "No.", {})) is HttpError
+    assert type(revive("blocked_address", "No.", {})) is AddressRefused
     assert type(revive("code_of_a_newer_version", "No.", {})) is Internal
