@@ -52,6 +52,7 @@ class PostgresForTests:
             connection.close()
 
     def close(self) -> None:
+        self.control("stop", "-m", "fast")  # the wheel would only stop the process that it started itself
         self.server.cleanup()
 
 
