@@ -1,0 +1,70 @@
+# Outrider. `make help` lists what there is; every target sets up first what it needs, and only when something changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-user-action=ignore
+TESTS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup fetch up test test-long check bench demo lock clean
+MAKEFLAGS += --no-print-directory
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Make .venv with the locked packages (PYTHON=python3 chooses the interpreter)
+
+# Written last: a set-up that was interrupted is done again.
+$(READY): pyproject.toml ops/locks/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Outrider needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@$(BIN)/python -c pass 2>/dev/null || rm -rf $(VENV)
+	@echo "setting up $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV) >&2 || { echo "python's venv module is missing: install it (Debian: python3-venv)" >&2; exit 1; }
+	@$(PIP) --require-hashes -r ops/locks/dev.txt >&2
+	@$(PIP) --no-deps --no-build-isolation --editable . >&2
+	@touch $@
+
+# The URL travels in the environment: neither make nor the shell may read its special characters.
+fetch: export FETCH_URL := $(value URL)
+fetch: setup ## Fetch one page through a real worker: make fetch URL=https://example.com/
+	@test -n "$$FETCH_URL" || { echo "say which: make fetch URL=https://example.com/" >&2; exit 1; }
+	@$(BIN)/outrider fetch -- "$$FETCH_URL"
+
+up: setup ## Run the whole stack in the foreground; Ctrl-C drains
+	@$(BIN)/outrider up
+
+test: setup ## Run the test suite (TESTS=tests/ops narrows it)
+	@$(BIN)/python -m pytest -m "not long" $(TESTS)
+
+test-long: setup ## Run the soaks and full sweeps
+	@$(BIN)/python -m pytest -m long $(TESTS)
+
+check: setup ## Lint, format check, types, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy -p schemas -p broker -p workers -p ops
+	@$(BIN)/lint-imports
+
+$(BENCH_READY): ops/locks/bench.txt $(READY)
+	@$(PIP) --require-hashes -r ops/locks/bench.txt >&2
+	@touch $@
+
+bench: $(BENCH_READY) ## Measure this machine, beside other fetchers
+	@$(BIN)/python -m ops.bench.fetch
+
+demo: setup ## Show what the guard and the ledger do, without any network
+	@$(BIN)/python -m ops.lab.demo
+
+# Exact versions with hashes and no index address, for every supported platform. Needs uv on the PATH.
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade
+lock: ## Make the locks anew (needs uv)
+	@command -v uv >/dev/null || { echo "locks are made with uv: https://docs.astral.sh/uv/" >&2; exit 1; }
+	$(LOCK) --output-file ops/locks/runtime.txt >/dev/null
+	$(LOCK) --all-extras --group dev --output-file ops/locks/dev.txt >/dev/null
+	$(LOCK) --all-extras --group dev --group bench --output-file ops/locks/bench.txt >/dev/null
+
+clean: ## Remove what can be made again; never the state of a stack
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	find schemas broker workers ops tests -name __pycache__ -type d -prune -exec rm -rf {} +
