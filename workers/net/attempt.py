@@ -51,6 +51,7 @@ class Attempt:
         try:
             self._prepare(curl, lane)
             ended = lane.run(curl, self._tick)
+            self._note_peer(curl, ended)
             return self._judge(ended, curl.getinfo(pycurl.SSL_VERIFYRESULT))
         except TruncatedBody:
             self._trace.body = "truncated"
@@ -65,9 +66,14 @@ class Attempt:
 
     def others(self) -> tuple[Address, ...]:
         """The addresses still worth trying: none once the request left, or when no connection was made at all."""
-        if self._peer is None or self._trace.sent is not Sent.NOT_SENT or self._receiver.failure or self._failure:
+        if not self._peer or self._trace.sent is not Sent.NOT_SENT or self._receiver.failure or self._failure:
             return ()
         return tuple(address for address in self._wish.addresses if str(address) != self._peer)
+
+    def _note_peer(self, curl: pycurl.Curl, ended: Ended) -> None:
+        found = curl.getinfo(pycurl.PRIMARY_IP)
+        if found and ended[0] != pycurl.E_COULDNT_CONNECT:
+            self._peer = str(ip_address(found))
 
     def _prepare(self, curl: pycurl.Curl, lane: Lane) -> None:
         lane.stale_pin = configure(curl, self._wish, lane.stale_pin)
@@ -133,7 +139,6 @@ class Attempt:
             raise reason
         code, words = ended
         if code and not receiver.enough:
-            self._peer = self._peer or _connected(self._sockets)
             ending = Ending(code=code, words=words, verify=verify, head_ended=receiver.head.ended)
             raise translate(ending, self._wish.place.host)
         body, completeness = receiver.body()

@@ -20,6 +20,7 @@ USER_AGENT = "Outrider/0.1 (+https://github.com/outrider)"
 
 _CONNECT_SHARE = 0.5  # of what is left: a site that takes longer to say hello would not get its body through either
 _CONNECT_SECONDS_MIN = 1.0
+_SECOND_LINE_BYTES = 65_536  # libcurl's own bound stands behind ours, which knows the exact byte
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 section 5.6.2
 _VALUE = re.compile(r"[\x20-\x7e\t]*")  # libcurl passes CR and LF through: header injection
@@ -51,7 +52,7 @@ def agree(place: Destination) -> None:
     try:
         url = pycurl.CurlUrl(place.href, pycurl.U_DISALLOW_USER)
         scheme, host, port = url.scheme, url.host or "", url.port
-    except pycurl.error as error:
+    except (pycurl.error, UnicodeError) as error:  # an href is ASCII: a name that is not was never canonical
         raise InvalidUrl("The URL is read differently by two parsers.", reason="parsers") from error
     number = int(port) if port else SCHEME_PORTS.get(scheme or "", 0)
     if (scheme, host.strip("[]").lower(), number) != (place.scheme, place.host, place.port):
@@ -81,7 +82,7 @@ def configure(curl: pycurl.Curl, wish: Wish, stale_pin: str | None) -> str:
     connect = max(_CONNECT_SECONDS_MIN, wish.left_seconds * _CONNECT_SHARE)
     curl.setopt(pycurl.TIMEOUT_MS, milliseconds)
     curl.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, int(connect * 1000)))
-    curl.setopt(pycurl.MAXFILESIZE_LARGE, max(1, wish.limits.wire_bytes))  # a second line: 0 would mean no bound
+    curl.setopt(pycurl.MAXFILESIZE_LARGE, wish.limits.wire_bytes + _SECOND_LINE_BYTES)
     curl.setopt(pycurl.CAINFO, str(wish.ca_file))
     _request(curl, wish)
     return entry

@@ -96,5 +96,5 @@ def _stream(wire: bytes, wbits: int, left: int, limits: Limits) -> tuple[bytes, 
 
 def _too_large(limits: Limits) -> ResponseTooLarge:
     return ResponseTooLarge(
-        "The decoded body is larger than the limit.", which="decoded", limit_bytes=limits.decoded_bytes
+        "The decoded body is larger than the limit.", reason="decoded", limit_bytes=limits.decoded_bytes
     )

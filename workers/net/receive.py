@@ -5,6 +5,7 @@ libcurl reports every stop of a callback as the same error and pycurl prints wha
 """
 
 from collections.abc import Callable
+from io import BytesIO
 
 from schemas.errors import OutriderError, ResponseTooLarge, TruncatedBody
 from schemas.limits import Limits
@@ -25,12 +26,13 @@ class Receiver:
     wanted: nobody reads the body of a redirect, or of an error where errors are failures.
     """
 
-    __slots__ = ("_coding", "_limits", "_on_bytes", "_parts", "enough", "failure", "head", "wire_bytes")
+    __slots__ = ("_body", "_coding", "_limits", "_on_bytes", "enough", "failure", "head", "wire_bytes")
 
     def __init__(self, limits: Limits, on_bytes: Callable[[int], None]) -> None:
         self._limits = limits
         self._on_bytes = on_bytes
-        self._parts: list[bytes] = []
+        # Not a list of pieces: two million one-byte chunks would take 80 MB as objects.
+        self._body = BytesIO()
         self._coding: Coding = "identity"
         self.head = Head(limits)
         self.wire_bytes = 0
@@ -52,11 +54,11 @@ class Receiver:
             self.wire_bytes += len(piece)
             if self.wire_bytes > self._limits.wire_bytes:
                 raise self._too_large()  # noqa: TRY301 - one way out of a callback
-            self._parts.append(piece)
+            self._body.write(piece)
             self._on_bytes(self.wire_bytes)
         except BaseException as error:  # noqa: BLE001 - kept and raised after the transfer, whatever it is
             self.failure = error
-            self._parts.clear()
+            self._body = BytesIO()
         return _STOP if self.failure else None
 
     def body(self) -> tuple[bytes, Completeness]:
@@ -65,7 +67,7 @@ class Receiver:
             raise TruncatedBody("The connection ended inside the response's headers.", reason="headers")
         if self.enough or self.head.bodiless():
             return b"", "none"
-        decoded = decode(b"".join(self._parts), self._coding, self._limits)
+        decoded = decode(self._body.getvalue(), self._coding, self._limits)
         if decoded.trailing_garbage:
             return decoded.body, "complete_trailing_garbage"
         return decoded.body, "close_delimited" if self.head.close_delimited() else "complete"
@@ -83,4 +85,6 @@ class Receiver:
                 raise self._too_large()
 
     def _too_large(self) -> OutriderError:
-        return ResponseTooLarge("The body is larger than the limit.", which="wire", limit_bytes=self._limits.wire_bytes)
+        return ResponseTooLarge(
+            "The body is larger than the limit.", reason="wire", limit_bytes=self._limits.wire_bytes
+        )

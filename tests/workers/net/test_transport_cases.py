@@ -35,7 +35,7 @@ VERDICTS = {"complete": "complete", "close_delimited": "complete", "none": "no_b
 def word_of(error: OutriderError) -> str:
     reason = error.facts.get("reason")
     if isinstance(error, ResponseTooLarge):
-        return f"too_large_{error.facts.get('which', reason)}"
+        return f"too_large_{reason}"
     if isinstance(error, HeadersTooLarge):
         return "headers_too_large"
     return WORDS.get((type(error), reason), "truncated" if isinstance(error, TruncatedBody) else error.code)
