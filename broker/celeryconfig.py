@@ -86,6 +86,6 @@ result_backend_max_retries = 40
 result_backend_max_sleep_between_retries_ms = 1_000
 redis_socket_timeout = 10
 redis_socket_connect_timeout = 5
-redis_socket_keepalive = True
+redis_socket_keepalive = result_backend.startswith(("redis:", "rediss:"))  # a Unix socket knows no keepalive
 redis_backend_health_check_interval = 10
 redis_retry_on_timeout = True

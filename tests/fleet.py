@@ -1,0 +1,125 @@
+"""A whole fleet for tests: `outrider up` as a process, and its doors. Used inside the private internet."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import psutil
+
+from broker import intake, settings
+from broker.intake import Handle
+from broker.ledger.engine import Ledger, ledger_engine
+from broker.ledger.projects import Project, save_project
+from ops.stack import home
+from ops.stack.sharing import joined
+
+HOUSE = Path(__file__).resolve().parents[1]
+T = TypeVar("T")
+
+
+def wait_until(look: Callable[[], T | None], *, seconds: float = 10.0, what: str = "") -> T:
+    """What `look` gives as soon as it gives something true. The pause is between looks, not instead of one."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := look():
+            return found
+        time.sleep(0.02)
+    message = f"not within {seconds} s: {what or look}"
+    raise AssertionError(message)
+
+
+class Fleet:
+    """A running `outrider up`, its ledger, and calls through its Celery door."""
+
+    def __init__(self, process: subprocess.Popen[str], root: Path, log: Path) -> None:
+        self.process = process
+        self.root = root
+        self.log = log
+        state = wait_until(self._ready, seconds=90, what="outrider up")
+        self.state = state
+        self.settings = joined(settings.Settings(home=root), state)
+        settings.install(self.settings)
+        self.ledger: Ledger = ledger_engine(self.settings.require_database_url(), size=8)
+
+    def _ready(self) -> home.State | None:
+        assert self.process.poll() is None, self.log.read_text()
+        state = home.read_state(self.root)
+        return state if state is not None and state.phase == "ready" else None
+
+    def context(self, **more: str) -> dict[str, str]:
+        """A context of its own run and step in project `local`."""
+        return {"project": "local", "agent": "cli", "run": f"r-{uuid4().hex[:8]}", "step": "s"} | more
+
+    def project(self) -> str:
+        """A new project in which agent `cli` may fetch."""
+        name = f"p-{uuid4().hex[:8]}"
+        save_project(self.ledger, Project(id=name, enabled=True, fetch_enabled=True, agents=("cli",)), actor="test")
+        return name
+
+    def send(self, url: str, *, context: dict[str, str] | None = None, progress: bool = False, **more: Any) -> Handle:
+        """Send one web_fetch."""
+        return intake.submit("web_fetch", {"url": url, **more}, context or self.context(), progress=progress)
+
+    def reply(self, handle: Handle, seconds: float = 60.0) -> dict[str, Any]:
+        """Its envelope."""
+        return intake.await_reply(handle, timeout_seconds=seconds, ledger=self.ledger)
+
+    def fetch(self, url: str, *, context: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+        """One web_fetch through a worker, from message to envelope."""
+        return self.reply(self.send(url, context=context, **more))
+
+    def processes(self, *words: str) -> list[psutil.Process]:
+        """The fleet's processes whose command line holds all of these words, oldest first."""
+        found = []
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            try:
+                line = process.cmdline()
+            except psutil.Error:
+                continue
+            if all(word in line for word in words):
+                found.append(process)
+        return sorted(found, key=lambda process: process.create_time())
+
+    def workers(self) -> list[psutil.Process]:
+        """The worker processes that fetch."""
+        return self.processes("worker", "fetch,search,celery")
+
+    def logs(self) -> str:
+        """What every part of the fleet has written."""
+        return "".join(path.read_text(errors="replace") for path in sorted((self.root / "log").iterdir()))
+
+
+@contextmanager
+def running_fleet(root: Path, *words: str) -> Iterator[Fleet]:
+    """`outrider up` at `root` while the block runs, then drained."""
+    log = root / "up.log"
+    root.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ops", "up", *words],
+            cwd=HOUSE,
+            env=os.environ | {"OUTRIDER_HOME": str(root), "PYTHONUNBUFFERED": "1"},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    try:
+        fleet = Fleet(process, root, log)
+        try:
+            yield fleet
+        finally:
+            fleet.ledger.dispose()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,45 @@
+"""Walks run inside the private internet: `make test` starts them there, `outrider lab pytest tests/walks` as well."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.lab.control import LabControl
+from tests.fleet import Fleet, running_fleet
+
+INSIDE = "OUTRIDER_LAB" in os.environ
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Outside a lab the walks are skipped by name; where they were asked for by name, that is no success."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.walk)
+            if not INSIDE:
+                reason = f"walks need the private internet ({sys.platform}): outrider lab pytest tests/walks"
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def whole_lab() -> LabControl:
+    """The lab around this process, for as long as the session."""
+    return LabControl()
+
+
+@pytest.fixture
+def lab(whole_lab: LabControl) -> Iterator[LabControl]:
+    """The lab, as its zone says; after each test no canary may have seen anything (X5)."""
+    whole_lab.reset()
+    yield whole_lab
+    assert whole_lab.canaries() == []
+
+
+@pytest.fixture(scope="session")
+def fleet(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """One fleet for all walks of the session."""
+    assert whole_lab.folder.is_dir()
+    with running_fleet(tmp_path_factory.mktemp("fleet")) as running:
+        yield running
