@@ -1,0 +1,76 @@
+"""Fenced code blocks, line for line as the page shows them."""
+
+import re
+
+from workers.extract.marks import INLINE, tags
+from workers.extract.tree import Node
+
+_LANGUAGE = re.compile(
+    r"(?:^|[\s:])(?:language|lang|highlight-source|highlight|brush:|sourcecode|src)[-: ]+([a-z0-9+#_]{1,20})(?![\w-])"
+    r"|^(\w{1,20}) sourcecode"
+)
+_NO_LANGUAGE = frozenset({"", "default", "none", "text", "plain", "plaintext", "notranslate", "txt"})
+_LINE_CLASSES = frozenset({"line", "code-line", "view-line", "hljs-line", "token-line", "cl"})
+_ENDS_LINE = tags("div p li tr dt dd")
+
+
+def write_code(node: Node, outer: tuple[Node, ...]) -> str:
+    """The block between fences, with its language; empty when it holds nothing. `outer` may name the language too."""
+    lines = [line.rstrip() for line in verbatim(node).replace("\xa0", " ").splitlines()]
+    while lines and not lines[0]:
+        lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        return ""
+    longest = max((len(line) - len(line.lstrip().lstrip("`")) - _indent(line) for line in lines), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((fence + _language(node, outer), *lines, fence))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def verbatim(node: Node) -> str:
+    """The node's text with its white space, its breaks, and a line's end where a line has an element of its own."""
+    out: list[str] = []
+    _verbatim(node, out)
+    return "".join(out)
+
+
+def _verbatim(node: Node, out: list[str]) -> None:
+    for place, kid in enumerate(node.kids):
+        if isinstance(kid, str):
+            out.append(kid)
+        elif kid.tag == "br":
+            out.append("\n")
+        elif not kid.mark:
+            _verbatim(kid, out)
+            if _is_line(kid) and not _breaks(node.kids[place + 1 : place + 2]) and not (out and out[-1].endswith("\n")):
+                out.append("\n")
+
+
+def _is_line(node: Node) -> bool:
+    if node.tag in _ENDS_LINE:
+        return True
+    named = bool(node.classes) and not _LINE_CLASSES.isdisjoint(node.classes.split())
+    return node.tag in INLINE and (named or "data-line" in node.attrs)
+
+
+def _breaks(following: list[str | Node]) -> bool:
+    """Whether the page breaks the line itself."""
+    kid = following[0] if following else ""
+    return kid.startswith(("\n", "\r")) if isinstance(kid, str) else kid.tag == "br"
+
+
+def _language(node: Node, outer: tuple[Node, ...]) -> str:
+    inner = [kid for kid in node.kids if isinstance(kid, Node)][:2]
+    for one in (node, *inner, *reversed(outer[-2:])):
+        found = _LANGUAGE.search(one.classes) if one.classes else None
+        name = (
+            (found[1] or found[2] if found else "") or one.attrs.get("data-lang", "") or one.attrs.get("lang-code", "")
+        )
+        if name.lower() not in _NO_LANGUAGE and name.isascii() and len(name) <= 20:
+            return name.lower().split()[0].strip("`")
+    return ""

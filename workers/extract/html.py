@@ -1,0 +1,96 @@
+"""Readable Markdown of an HTML page: tame, parse, grow, weigh, choose, prune, render."""
+
+from dataclasses import dataclass
+
+from schemas.document import Link
+from workers.extract.classify import choose, weigh
+from workers.extract.clean import fit
+from workers.extract.guard import tame
+from workers.extract.head import parse, read_base, read_refresh, read_title
+from workers.extract.ink import Ink
+from workers.extract.prune import is_prose, prune
+from workers.extract.render import render
+from workers.extract.tree import Element, Tree, grow
+
+_LITTLE_CHARS = 1_500  # unlinked text; with less, what was taken for furniture may be the page
+_NOTHING_CHARS = 300  # with less, the text may be in noscript (Discourse, discourse#10834)
+_REPEATED_CHARS = 60  # a block this long that stands twice is a teaser of itself
+_LABEL_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a page gives. `refresh` is where it would send its reader, or empty."""
+
+    title: str = ""
+    text: str = ""
+    links: tuple[Link, ...] = ()
+    truncated: bool = False
+    refresh: str = ""
+
+
+def render_html(source: str, *, base_url: str, source_chars: int, links_max: int) -> Page:
+    """The page's readable text, at most `source_chars` of it."""
+    root, cut_deep = parse(tame(source.encode("utf-8", "replace")))
+    if root is None:
+        return Page()
+    base = read_base(root, base_url)
+    title = read_title(root)
+    refresh = read_refresh(root, base)
+    body = root.find(".//body")
+    if body is None:
+        return Page(title=title, refresh=refresh)
+    tree = _grown(body)
+    ink = Ink(base, links_max, source_chars)
+    blocks = _content(tree, title, ink)
+    text, cut_long = fit(blocks, source_chars)
+    truncated = cut_deep or cut_long or ink.is_dry or tree.truncated
+    return Page(title=title, text=text, links=tuple(ink.links.values()), truncated=truncated, refresh=refresh)
+
+
+def _grown(body: Element) -> Tree:
+    """The page's tree; with little in it, the tree that holds more."""
+    tree = grow(body)
+    if tree.skipped and _unlinked(tree) < _LITTLE_CHARS:
+        tree = grow(body, furniture=True)
+    if _unlinked(tree) < _NOTHING_CHARS:
+        fuller = grow(body, furniture=True, noscript=True)
+        if fuller.root.text_chars > 2 * tree.root.text_chars:
+            return fuller
+    return tree
+
+
+def _unlinked(tree: Tree) -> int:
+    return tree.root.text_chars - tree.root.link_chars
+
+
+def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
+    weigh(tree)
+    container = choose(tree, title)
+    prose = is_prose(container)
+    prune(container)
+    blocks = _once(render(container, ink))
+    return _without_labels(blocks) if prose else blocks
+
+
+def _once(blocks: list[str]) -> list[str]:
+    """The blocks without long ones that stood before, code aside."""
+    seen: set[str] = set()
+    kept = []
+    for block in blocks:
+        if len(block) > _REPEATED_CHARS and not block.startswith("```"):
+            if block in seen:
+                continue
+            seen.add(block)
+        kept.append(block)
+    return kept
+
+
+def _without_labels(blocks: list[str]) -> list[str]:
+    """The blocks without the headings and labels that end them: what they announce was left out."""
+    while blocks and (
+        blocks[-1].startswith("#")
+        or (len(blocks) > 3 and len(blocks[-1]) < _LABEL_CHARS and blocks[-1][-1] not in '.!?。"”`|')
+    ):
+        blocks.pop()
+    return blocks

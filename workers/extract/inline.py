@@ -1,0 +1,128 @@
+"""Markdown of the text inside one block: emphasis, code, links, breaks."""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from workers.extract.classify import plain
+from workers.extract.ink import Ink
+from workers.extract.links import in_markdown
+from workers.extract.marks import tags
+from workers.extract.tree import Node
+
+_CODE = tags("code kbd samp tt")
+_EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"}
+# One character decides, with at most 33 beside it: linear on any input (a flood of "*_[<" took 20 s otherwise).
+_SPECIAL = re.compile(
+    r"([\\`]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|\](?=[(\[:])|&(?=#?\w{1,32};))"
+)
+_LINE_START = re.compile(r"(#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|=+$|-+$|\|)|(\d{1,9})(?=[.)](?:\s|$))")
+_BACKTICKS = re.compile("`+")
+_BRACKETS = re.compile(r"(?<!\\)[\[\]]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Emphasis:
+    """Text between two runs of a mark, if its neighbours let the mark work."""
+
+    mark: str
+    text: str
+
+
+def write_paragraph(kids: list[str | Node], ink: Ink) -> str:
+    """One paragraph of Markdown: its lines, none of which begins another construct by accident."""
+    lines = (" ".join(line.split()) for line in write_inline(kids, ink).split("\n"))
+    return "  \n".join(
+        _LINE_START.sub(_escaped, line, count=1) if line[0] in _STARTERS else line for line in lines if line
+    )
+
+
+_STARTERS = frozenset("#-+*>=|0123456789")
+
+
+def _escaped(start: re.Match[str]) -> str:
+    if start.start():
+        return start[0]
+    return f"\\{start[1]}" if start[1] else f"{start[2]}\\"
+
+
+def write_inline(kids: list[str | Node], ink: Ink) -> str:
+    """Markdown of text and inline nodes; a newline is a break."""
+    pieces = [
+        ink.spend(_SPECIAL.sub(r"\\\1", kid)) if isinstance(kid, str) else _piece(kid, ink)
+        for kid in kids
+        if isinstance(kid, str) or not kid.mark
+    ]
+    if len(pieces) == 1 and isinstance(pieces[0], str):
+        return pieces[0]
+    return _joined(pieces)
+
+
+def _piece(node: Node, ink: Ink) -> str | _Emphasis:
+    tag = node.tag
+    if tag == "br":
+        return "\n"
+    if tag in {"img", "wbr"}:
+        return ""
+    if tag in _CODE:
+        return ink.spend(code_span(plain(node)))
+    inner = write_inline(node.kids, ink)
+    if tag == "a":
+        return _link(node, inner, ink)
+    if tag in _EMPHASIS and "\n" not in inner:
+        return _Emphasis(_EMPHASIS[tag], inner)
+    return f"“{inner.strip()}”" if tag == "q" and inner.strip() else inner
+
+
+def code_span(text: str) -> str:
+    """Inline code, between more backticks than it holds."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (max(len(run) for run in _BACKTICKS.findall(text)) + 1)
+    return f"{fence} {text} {fence}"
+
+
+def _link(node: Node, inner: str, ink: Ink) -> str:
+    text = " ".join(inner.split())
+    url = ink.resolve(node.attrs.get("href", "")) if text else ""
+    if not url:
+        return inner
+    ink.note_link(plain(node), url)
+    if "`" not in text and "](" not in text:
+        text = _BRACKETS.sub(r"\\\g<0>", text)
+    before, after = " " * inner[:1].isspace(), " " * inner[-1:].isspace()
+    return f"{before}{ink.spend(f'[{text}]({in_markdown(url)})')}{after}"
+
+
+def _joined(pieces: list[str | _Emphasis]) -> str:
+    """The pieces in a row. A mark is written only where CommonMark's flanking rules read it as one."""
+    out: list[str] = []
+    last = ""
+    for piece, following in pairwise([*pieces, ""]):
+        text = piece if isinstance(piece, str) else _marked(piece, last, following)
+        if text:
+            out.append(text)
+            last = text[-1]
+    return "".join(out)
+
+
+def _marked(piece: _Emphasis, before: str, following: "str | _Emphasis") -> str:
+    text, mark = piece.text.strip(), piece.mark
+    if not text:
+        return piece.text[:1]
+    lead = " " * piece.text[0].isspace()
+    tail = " " * piece.text[-1].isspace()
+    after = tail or (following if isinstance(following, str) else following.text)[:1]
+    opens = _is_word(text[0]) or not _is_word(lead or before)
+    closes = _is_word(text[-1]) or not _is_word(after)
+    if not (opens and closes) or "*" in {before, text[0], text[-1]}:
+        mark = ""
+    return f"{lead}{mark}{text}{mark}{tail}"
+
+
+def _is_word(char: str) -> bool:
+    """Whether the character is neither space, punctuation nor nothing. Source: CommonMark 0.31, 6.2."""
+    return bool(char) and char.isalnum()

@@ -1,0 +1,136 @@
+"""What an element's tag, role, class and id say it is: page furniture, perhaps furniture, or content."""
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+Attributes: TypeAlias = dict[str, str]
+
+# How an element is marked. Nonzero is left out, unless the weighing finds that the mark is wrong.
+KEPT = 0
+FURNITURE = 1  # by tag or role
+NAMED = 2  # by a class or an id that only furniture has
+DOUBTED = 3  # by a class that furniture often has
+INLINE_JUNK = 4  # a permalink sign, a line number
+PRUNED = 9  # by its links, after the weighing
+
+# How much an element claims to be the content.
+NO_CLAIM = 0
+MAIN = 2
+ARTICLE = 3
+ARTICLE_BODY = 4
+
+
+def tags(names: str) -> frozenset[str]:
+    """The tag names of a line."""
+    return frozenset(names.split())
+
+
+INLINE = tags(
+    "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd label mark math nobr q rp rt ruby s "
+    "samp small span strike strong sub sup time tt u var wbr"
+)
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_FURNITURE_TAGS = tags("nav footer aside menu figcaption")
+_FURNITURE_ROLES = tags(
+    "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tablist tooltip"
+)
+NO_CONTAINER = tags("p pre table ul ol li blockquote tr tbody dl dd td") | HEADINGS.keys()
+
+
+def _words(*groups: str) -> re.Pattern[str]:
+    """A pattern of whole words; `-?` in a word stands for an optional hyphen."""
+    return re.compile(r"(?<![a-z])(?:" + "|".join(word for group in groups for word in group.split()) + r")(?![a-z])")
+
+
+_NAMED = _words(
+    r"nav navbar navigation nav-?\w+ menu submenu sub-?nav footer breadcrumbs? crumbs? pagination pager",
+    r"pagenav prev-?next",
+    r"share sharing sharebar share-?(?:bar|tools|links|buttons?|this|icons?|widget) social",
+    r"social-?(?:media|share|links|icons?|bar|buttons?|tools) related",
+    r"related-?(?:posts?|articles?|content|links|stories|news|items|topics) recommend(?:ed|ations?)? recirc\w*",
+    r"comments? comment-?(?:list|form|area|section|thread|respond|wrap\w*|container|count|link)s? disqus\w* respond",
+    r"newsletter\w* subscribe\w* subscription\w* sign-?up promo(?:tion|ted|box)? advert(?:isement|ising|s)? ads?",
+    r"ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block) adsense sponsor(?:ed)? outbrain\w* taboola\w*",
+    r"cookie\w* consent gdpr\w* popup modal overlay masthead skip-?links? jump-?link upsell donate donation",
+    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmp-?\w* cc-window",
+    r"author-?(?:box|bio|info|card) byline tagline tag-?(?:list|cloud|links) post-?(?:meta|tags|footer|navigation)",
+    r"entry-?(?:meta|footer|utility) article-?(?:meta|footer|tags) pub-?date publish(?:ed)?-?date dateline",
+    r"print-?header",
+    r"(?:article|story|post)-?(?:share|related|author|date|info|tools|actions|header-?meta)",
+    r"headerlink anchorjs\w* edit-?(?:link|page|section) editsection mw-editsection noprint toctree\w*",
+    r"login signin search search-?(?:box|form|bar) tooltip dropdown dropdown-menu reactions? paywall navbox",
+    r"sr-only screen-reader\w* visually-?hidden linenos linenodiv lineno line-?numbers? clipboard",
+    r"copy-?(?:btn|button|code)",
+    r"more-?(?:stories|news|articles|from) read-?(?:more|next|also) also-?(?:read|like) trending see-?also up-?next",
+    r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
+    r"gallery\w* slideshow\w* carousel\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
+    r"livefyre\w*",
+)
+_UNSEEN = re.compile(r"(?<![\w-])(?:hidden|hide|invisible)(?![\w-])")
+_DOUBTED = _words(
+    r"sidebar\w* side-?bar side-?nav toc table-?of-?contents widget\w* banner meta metadata menu\w* tags? bio caption",
+    r"credit copyright toolbar teasers? popular latest rating rate hatnote infobox header foot date timestamp author",
+)
+_NAMED_ID = re.compile(
+    r"(?:nav\w*|(?:main-?|top-?|site-?|primary-?)?(?:nav|navigation|menu|navbar)|(?:site-?|page-?|main-?)?footer"
+    r"|sidebar\w*|left-?(?:nav|sidebar|column|menu)|right-?(?:sidebar|column|rail)|(?:left|right)nav|comments?"
+    r"|comment-?\w+|disqus\w*|respond|breadcrumbs?|share\w{0,7}|social\w{0,7}|related|newsletter\w*|cookie\w*"
+    r"|related-?(?:posts|articles|stories|content)|toc|table-of-contents-?\w*|search-?(?:form|box|bar)|login\w*|banner"
+    r"|masthead|mw-(?:navigation|panel|head)|p-\w+|catlinks|sitesub|jump-to-nav|onetrust[\w-]*|cybotcookie\w*)\Z"
+)
+_CONTENT = _words(
+    r"article-?(?:body|content|text|copy|main|inner|detail\w*) story-?(?:body|content|text)",
+    r"blog-?(?:post|content|entry)",
+    r"post-?(?:body|content|text|entry) entry-?content main-?content page-?content content-?(?:body|main|article)",
+    r"body-?(?:text|copy|content) articlebody maincontent postcontent entry markdown-body rst-content documentation",
+    r"docs-?content doc-?content prose td-post-content mw-parser-output mw-content-text js_content",
+)
+_LINE_NUMBER_WORDS = ("lineno", "line-number", "gutter")
+_NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names things so
+
+
+def judge(tag: str, attrs: Attributes, *, in_pre: bool) -> tuple[str, int, int]:
+    """The class names (lower case), the mark and the claim of an element."""
+    mark = FURNITURE if tag in _FURNITURE_TAGS else KEPT
+    worth = {"article": ARTICLE, "main": MAIN}.get(tag, NO_CLAIM)
+    if not attrs:
+        return "", mark, worth
+    classes = attrs.get("class", "")[:_NAME_CHARS].lower()
+    if in_pre:
+        return classes, INLINE_JUNK if any(word in classes for word in _LINE_NUMBER_WORDS) else mark, worth
+    if tag in INLINE:
+        return classes, INLINE_JUNK if classes and _of_class(classes)[0] == NAMED else mark, worth
+    if tag in {"body", "html"}:
+        return classes, KEPT, NO_CLAIM
+    return classes, *_of_block(tag, attrs, classes, mark, worth)
+
+
+def _of_block(tag: str, attrs: Attributes, classes: str, mark: int, worth: int) -> tuple[int, int]:
+    role = attrs.get("role", "")
+    if role in _FURNITURE_ROLES:
+        return FURNITURE, worth
+    if role == "main":
+        worth = MAIN
+    class_mark, class_worth = _of_class(classes) if classes else (KEPT, NO_CLAIM)
+    name = attrs.get("id", "")
+    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower()) if name else (KEPT, NO_CLAIM)
+    if attrs.get("itemprop") == "articleBody" and worth < ARTICLE:
+        worth = ARTICLE_BODY
+    worth = worth or class_worth or id_worth
+    if tag in NO_CONTAINER:
+        worth = NO_CLAIM
+    if worth < MAIN and tag not in HEADINGS:
+        mark = id_mark or class_mark or mark
+    return mark, worth
+
+
+@lru_cache(8_192)
+def _of_class(classes: str) -> tuple[int, int]:
+    mark = NAMED if _NAMED.search(classes) or _UNSEEN.search(classes) else DOUBTED if _DOUBTED.search(classes) else KEPT
+    return mark, ARTICLE if _CONTENT.search(classes) else NO_CLAIM
+
+
+@lru_cache(8_192)
+def _of_id(name: str) -> tuple[int, int]:
+    return NAMED if _NAMED_ID.match(name) else KEPT, ARTICLE if _CONTENT.search(name) else NO_CLAIM

@@ -1,0 +1,192 @@
+"""The light tree that a page is read from: what a reader would see, with its lengths counted."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from lxml import etree
+
+from workers.extract import marks
+from workers.extract.marks import DOUBTED, FURNITURE, NAMED, Attributes, tags
+
+Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
+
+NODES_MAX = 100_000  # a page of 2 MB has under 40,000; the rest of a flood is not read
+DEPTH_MAX = 256  # real pages stay under 60; deeper text is kept, its structure is not
+_NEVER = tags(
+    "script style template iframe object embed svg canvas audio video select option button input textarea head link "
+    "meta map area source track datalist progress meter dialog frame frameset noframes applet param basefont"
+)
+_LEAKY = tags("svg button select option textarea audio video canvas object map")
+_CONTENT_TAGS = ("main", "article", "h1", "p")
+_FORM_CONTENT_TAGS = ("main", "article", "h1", "h2", "pre")
+_STREAMED = re.compile(r"S:[0-9a-f]{1,8}\Z")
+_HIDING = re.compile(
+    r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|clip\s*:\s*rect\(\s*0|font-size\s*:\s*0\D"
+    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|(?:left|top|text-indent)\s*:\s*-\d{3,}(?:px|r?em)|color\s*:\s*transparent)",
+    re.IGNORECASE,
+)
+
+
+class Node:
+    """One element that is read. Its counts are filled while it grows, its verdicts by `weigh` and `prune`.
+
+    Shape: `kids` are text and nodes in order; `mark` is nonzero where the element is page furniture; `worth` is how
+    much it claims to be the content; `at` and `end` are its span in the order of the tree.
+    """
+
+    __slots__ = (
+        "at", "attrs", "classes", "end", "has_blocks", "kept_chars", "kept_link_chars", "kids", "link_chars", "mark",
+        "prose_chars", "tag", "text_chars", "worth",
+    )  # fmt: skip
+
+    def __init__(self, tag: str, attrs: Attributes) -> None:
+        self.tag = tag
+        self.attrs = attrs
+        self.classes = ""
+        self.kids: list[str | Node] = []
+        self.mark = self.worth = self.at = self.end = 0
+        self.text_chars = self.link_chars = self.prose_chars = self.kept_chars = self.kept_link_chars = 0
+        self.has_blocks = False
+
+
+@dataclass(slots=True)
+class Tree:
+    """A grown tree. `order` holds every node before its children; `skipped` says whether furniture was left out."""
+
+    order: list[Node]
+    skipped: bool = False
+    truncated: bool = False
+
+    @property
+    def root(self) -> Node:
+        """The body's node."""
+        return self.order[0]
+
+
+def grow(body: Element, *, noscript: bool = False, furniture: bool = False) -> Tree:
+    """The tree of a page's body; `noscript` and `furniture` read also what is left out at first."""
+    never = _NEVER if noscript else _NEVER | {"noscript"}
+    grower = _Grower(Tree([]), never, furniture=furniture)
+    grower.grow(body, 0, in_link=False, in_pre=False, attrs={})
+    return grower.tree
+
+
+class _Grower:
+    """The one pass over a page's elements, within its budgets."""
+
+    __slots__ = ("furniture", "never", "tree")
+
+    def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool) -> None:
+        self.tree, self.never, self.furniture = tree, never, furniture
+
+    def grow(self, element: Element, depth: int, *, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:
+        tag = element.tag
+        node = Node(tag, attrs)
+        order = self.tree.order
+        node.at = len(order)
+        order.append(node)
+        node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre)
+        if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
+            node.mark = DOUBTED
+        if node.mark in {FURNITURE, NAMED} and not self.furniture and tag not in {"section", "pre"}:
+            self.tree.skipped = True
+            node.end = len(order)
+            return node
+        self._grow_kids(node, element, depth + 1, in_link=in_link or tag == "a", in_pre=in_pre or tag == "pre")
+        if in_link or tag == "a":
+            node.link_chars = node.text_chars
+        node.end = len(order)
+        return node
+
+    def _grow_kids(self, node: Node, element: Element, depth: int, *, in_link: bool, in_pre: bool) -> None:
+        kids, text_chars, link_chars = node.kids, 0, 0
+        if text := element.text:
+            text = text if in_pre else squeeze(text)
+            kids.append(text)
+            text_chars += len(text)
+        for child in element:
+            if len(self.tree.order) >= NODES_MAX:
+                self.tree.truncated = True
+                break
+            if (attrs := self._entered(child)) is not None:
+                if depth >= DEPTH_MAX:
+                    text = self._flat(child)
+                    kids.append(text)
+                    text_chars += len(text)
+                else:
+                    kid = self.grow(child, depth, in_link=in_link, in_pre=in_pre, attrs=attrs)
+                    kids.append(kid)
+                    text_chars += kid.text_chars
+                    link_chars += kid.link_chars
+            if text := child.tail:
+                text = text if in_pre else squeeze(text)
+                kids.append(text)
+                text_chars += len(text)
+        node.text_chars, node.link_chars = text_chars, link_chars
+
+    def _entered(self, element: Element) -> Attributes | None:
+        """The attributes of an element that is read; None for one that is not."""
+        tag = element.tag
+        if tag.__class__ is not str or (tag in self.never and not _leaks(element, tag)):
+            return None
+        attrs: Attributes = dict(element.items()) if element.attrib else _NONE  # type: ignore[arg-type] # all are str
+        return None if attrs and _is_hidden(attrs) else attrs
+
+    def _flat(self, element: Element) -> str:
+        """The visible text of a subtree that lies too deep for structure."""
+        out: list[str] = []
+        walk = etree.iterwalk(element, events=("start", "end"))
+        for event, one in walk:
+            if event == "end":
+                out.append((one.tail or "") if one is not element else "")
+            elif self._entered(one) is None:
+                walk.skip_subtree()
+            else:
+                out.append(one.text or "")
+        return squeeze(" " + " ".join(out) + " ")
+
+
+_NONE: Attributes = {}
+
+
+def holder(node: Node) -> Node:
+    """A container around one node, for what is written of it as a whole."""
+    around = Node("div", _NONE)
+    around.kids = [node]
+    return around
+
+
+def squeeze(text: str) -> str:
+    """The text with each run of white space as one space, also at its ends."""
+    words = " ".join(text.split())
+    if not words:
+        return " "
+    return (" " if text[0].isspace() else "") + words + (" " if text[-1].isspace() else "")
+
+
+def _leaks(element: Element, tag: str) -> bool:
+    """Whether content fell into an element that never holds any: libxml2 does not close `<button><svg>` (WCXB 5216)."""
+    if tag == "template":
+        return element.get("shadowrootmode") is not None
+    return tag in _LEAKY and _holds(element, _CONTENT_TAGS)
+
+
+def _holds(element: Element, tags: tuple[str, ...]) -> bool:
+    return next(element.iter(*tags), None) is not None
+
+
+def _is_hidden(attrs: Attributes) -> bool:
+    """Whether nobody sees the element. React's streamed segments arrive hidden and are moved into view."""
+    if "hidden" in attrs:
+        return not _STREAMED.match(attrs.get("id", ""))
+    if attrs.get("aria-hidden") == "true":
+        return True
+    style = attrs.get("style", "")
+    return style != "" and _hides(style[:1_000])
+
+
+@lru_cache(4_096)
+def _hides(style: str) -> bool:
+    return bool(_HIDING.search(style))
