@@ -43,7 +43,7 @@ def part(home: Home, environment: Mapping[str, str], entry: Entry) -> Part:
     words = [f"--{name}={value}" for name, value in (_OPTIONS | {"port": str(entry.port)}).items()]
     return Part(
         name="flower",
-        argv=(sys.executable, "-m", "celery", "-A", "broker.app", "flower", *words),
+        argv=(sys.executable, "-m", "celery", "-A", "ops.flower_app", "flower", *words),
         folder=HOUSE,
         log=home.logs / "flower.log",
         tier=2,

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -43,12 +44,7 @@ def fetch(
     """
     arguments = {"url": url, "maxChars": max_chars, "offset": offset, "expectedHash": expected_hash}
     given = {name: value for name, value in arguments.items() if value is not None}
-    answer = _carry(Call("web_fetch", given, own_context()))
-    if as_json:
-        give_json(answer.envelope)
-    elif answer.envelope["value"] is not None:
-        give(_printed(answer.envelope["value"], form))
-    _end(answer)
+    _carry(Call("web_fetch", given, own_context()), lambda value: give(_printed(value, form)), as_json=as_json)
 
 
 def call(
@@ -68,17 +64,23 @@ def call(
         why = f"there is no tool {tool!r}; there are: {', '.join(tool_names())}"
         raise typer.BadParameter(why, param_hint="TOOL")
     authority = own_context() if context is None else _json_object(context, "--context")
-    answer = _carry(Call(tool, _json_object(arguments, "--arguments"), authority))
-    if as_json:
-        give_json(answer.envelope)
-    elif answer.envelope["value"] is not None:
-        give_json(answer.envelope["value"])
-    _end(answer)
+    _carry(Call(tool, _json_object(arguments, "--arguments"), authority), give_json, as_json=as_json)
 
 
-def _carry(wanted: Call) -> Answer:
+def _carry(wanted: Call, give_value: Callable[[dict[str, Any]], None], *, as_json: bool) -> None:
+    """Carry the call, show its answer, and leave with the exit code that says how it ended. Raises: typer.Exit."""
+
+    def show(answer: Answer) -> None:
+        if as_json:
+            give_json(answer.envelope)
+        elif answer.envelope["value"] is not None:
+            give_value(answer.envelope["value"])
+        _account(answer)
+
     with Progress() as progress:
-        return carry(wanted, progress)
+        answer = carry(wanted, progress, show)
+    code = exit_code(answer.envelope)
+    leave(UNKNOWN if answer.interrupted and code == OK else code)
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -105,8 +107,8 @@ def _printed(value: dict[str, Any], form: Format) -> str:
     return content
 
 
-def _end(answer: Answer) -> None:
-    """Tell how it ended, and leave with the exit code that says so. Raises: typer.Exit."""
+def _account(answer: Answer) -> None:
+    """Tell on stderr how it ended."""
     envelope = answer.envelope
     if (error := envelope["error"]) is not None:
         say(f"{envelope['outcome']}: {error['message']} ({error['code']})")
@@ -115,8 +117,6 @@ def _end(answer: Answer) -> None:
         more = f"--offset {value['nextOffset']} --expected-hash {value['contentHash']}"
         say(f"more: {value['nextOffset']} of {value['totalChars']} characters so far; go on with {more}")
     say(receipt_line(answer))
-    code = exit_code(envelope)
-    leave(UNKNOWN if answer.interrupted and code == OK else code)
 
 
 def receipt_line(answer: Answer) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -54,8 +55,8 @@ def own_context() -> dict[str, Any]:
     return {"project": "local", "agent": "cli", "run": f"cli-{uuid4().hex[:16]}", "step": "cli"}
 
 
-def carry(call: Call, progress: Progress) -> Answer:
-    """The answer to the call, from the running stack or from one started for it. An interrupt cancels the call."""
+def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Answer:
+    """The answer to the call, shown before the stack that was started for it is drained. An interrupt cancels it."""
     with Interrupts() as interrupts:
         try:
             progress.tell("starting")
@@ -64,12 +65,17 @@ def carry(call: Call, progress: Progress) -> Answer:
             ) as serving:
                 configuration.install(serving.settings)
                 answer = _carry(call, serving, interrupts, progress)
-                progress.tell("draining")
+                progress.close()
+                show(answer)
         except StartInterrupted:
-            return _own(call, "cancelled", Cancelled("The call was cancelled before it was sent."))
+            answer = _own(call, "cancelled", Cancelled("The call was cancelled before it was sent."))
         except StackError as error:
-            return _own(call, "failed", Internal(str(error)))
-        return answer
+            answer = _own(call, "failed", Internal(str(error)))
+        else:
+            return answer
+    progress.close()
+    show(answer)
+    return answer
 
 
 def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progress) -> Answer:

@@ -16,7 +16,6 @@ _WORDS = {
     "receiving": "receiving from",
     "extracting": "extracting",
     "cancelling": "cancelling",
-    "draining": "draining",
 }
 
 
@@ -33,6 +32,10 @@ class Progress:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the terminal's last line back."""
         if self._line is not None:
             self._line.stop()
 

@@ -6,13 +6,11 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from broker import settings as configuration
 from broker.settings import Settings
 from ops import flower
-from ops.cli.printing import OK, OURS, leave, say
+from ops.cli.printing import OK, OURS, give, leave, say
 from ops.stack import fleet, home, life, sharing
 from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
@@ -60,18 +58,14 @@ def up(
 
 
 def _show(stack: Stack, entry: flower.Entry) -> None:
-    """The table of where everything is, and the password, once."""
-    table = Table(title=f"Outrider at {stack.home.root}", title_justify="left")
-    for column in ("part", "pid", "where", "log"):
-        table.add_column(column, overflow="fold")
-    where = places(stack.settings) | {"flower": entry.url}
-    for name, child in stack.supervisor.children.items():
-        table.add_row(name, str(child.pid), where.pop(name, ""), str(child.part.log))
-    for name, place in where.items():
-        table.add_row(name, "", place, "external")
-    Console().print(table)
-    say(f"Flower: {entry.url} user {flower.USER} password {entry.password} (for this start only, shown once)")
-    say("ready: `outrider fetch URL` in another terminal; Ctrl-C drains")
+    """Where everything is, and the password, once. Plain lines: addresses are there to be copied whole."""
+    where = places(stack.settings) | {"flower": f"{entry.url}  user {flower.USER}, password {entry.password}"}
+    give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")
+    children = stack.supervisor.children
+    for name in dict.fromkeys((*where, *children)):
+        who = f"pid {children[name].pid}" if name in children else "external"
+        give(f"  {name:<10} {who:<12} {where.get(name, '')}".rstrip())
+    give("The password is for this start only. Next: `outrider fetch URL` in another terminal. Ctrl-C drains.")
 
 
 def places(settings: Settings) -> dict[str, str]:

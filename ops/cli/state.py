@@ -4,12 +4,10 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from broker import settings as configuration
 from broker.settings import Settings
-from ops.cli.printing import FAILED, give_json, leave, say
+from ops.cli.printing import FAILED, give, give_json, leave, say
 from ops.cli.serving import places
 from ops.stack import home, sharing
 
@@ -53,15 +51,15 @@ def _seen(found: Settings) -> dict[str, Any]:
 
 
 def _show(said: dict[str, Any]) -> None:
-    table = Table(show_header=False, title=f"Outrider at {said['home']}", title_justify="left")
-    table.add_row("owner", f"process {said['owner']} ({said['phase']})" if said["owner"] else "external stores")
+    lines = {"owner": f"process {said['owner']} ({said['phase']})" if said["owner"] else "external stores"}
     for name, place in said["stores"].items():
-        table.add_row(name, place + ("  NOT REACHABLE" if name in said["unreachable"] else ""))
-    table.add_row("flower", said["flower"] or "not run")
-    table.add_row("workers", ", ".join(said["workers"]) or "none answers")
-    table.add_row("waiting", ", ".join(f"{name} {count}" for name, count in said["queues"].items()))
+        lines[name] = place + ("  NOT REACHABLE" if name in said["unreachable"] else "")
+    lines["flower"] = said["flower"] or "not run"
+    lines["workers"] = ", ".join(said["workers"]) or "none answers"
+    lines["waiting"] = ", ".join(f"{name} {count}" for name, count in said["queues"].items())
     if (counts := said["operations"]) is not None:
-        ended = ", ".join(f"{state} {count}" for state, count in counts["ended"].items()) or "none"
-        table.add_row("operations", f"pending {counts['pending']} (past their lease {counts['stale']})")
-        table.add_row("ended, last hour", ended)
-    Console().print(table)
+        lines["pending"] = f"{counts['pending']}, of them past their lease {counts['stale']}"
+        lines["last hour"] = ", ".join(f"{state} {count}" for state, count in counts["ended"].items()) or "none ended"
+    give(f"Outrider at {said['home']}")
+    for name, words in lines.items():
+        give(f"  {name:<10} {words}")

@@ -58,10 +58,12 @@ def waiting() -> dict[str, int]:
     """How many messages wait in each queue. Raises: the broker's errors."""
     counted = {}
     with app.connection_for_read() as connection:
-        channel: Any = connection.default_channel
         for name in QUEUES:
+            counted[name] = 0  # a queue that does not exist holds nothing
+            channel: Any = connection.channel()
             with suppress(*connection.channel_errors):
                 counted[name] = int(channel.queue_declare(queue=name, passive=True).message_count)
+                channel.close()
     return counted
 
 
