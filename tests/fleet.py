@@ -55,7 +55,8 @@ class Fleet:
 
     def context(self, **more: str) -> dict[str, str]:
         """A context of its own run and step in project `local`."""
-        return {"project": "local", "agent": "cli", "run": f"r-{uuid4().hex[:8]}", "step": "s"} | more
+        own = uuid4().hex[:8]
+        return {"project": "local", "agent": "cli", "run": f"r-{own}", "step": f"s-{own}"} | more
 
     def project(self) -> str:
         """A new project in which agent `cli` may fetch."""
