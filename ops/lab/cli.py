@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 @app.command(help=HELP, context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 def lab(
     command: Annotated[
-        list[str] | None, typer.Argument(help="The program and its arguments; a shell when left out.")
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="The program to run; a shell when left out."),
     ] = None,
     zone: Annotated[Path | None, typer.Option(help="TOML file of hosts laid over the default zone.")] = None,
     json_log: Annotated[Path | None, typer.Option(help="Keep the log (JSON lines) in this file.")] = None,

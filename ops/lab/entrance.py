@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ops.lab import namespace
+from ops.lab.command import environment, execute
 from ops.lab.errors import LabUnavailable
-from ops.lab.supervise import environment, execute
 
 
 def run(folder: Path, command: Sequence[str]) -> int:

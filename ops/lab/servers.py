@@ -13,11 +13,11 @@ from typing import Any
 
 from ops.lab import kernel, names, namespace, web, witness
 from ops.lab.certificates import Authority
+from ops.lab.command import AUTHORITY
 from ops.lab.errors import LabUnavailable
 from ops.lab.journal import Journal
 from ops.lab.zone import Zone
 
-AUTHORITY = "ca.pem"
 JOURNAL = "log.jsonl"
 READY_SECONDS = 20.0
 

@@ -17,9 +17,10 @@ HOLD = ("sh", "-c", 'echo "$OUTRIDER_LAB"; exec cat')
 class LabSession:
     """An open lab. Leaving the `with` ends every process in it."""
 
-    def __init__(self, *options: str, prefix: Sequence[str] = ()) -> None:
-        self._argv = [*prefix, sys.executable, "-m", "ops.lab", *options, *HOLD]
-        self._prefix = tuple(prefix)
+    def __init__(self, *options: str, python: Sequence[str] = (sys.executable,)) -> None:
+        """`python` are the words that start an interpreter, perhaps as another user."""
+        self._python = tuple(python)
+        self._argv = [*python, "-m", "ops.lab", *options, *HOLD]
         self.folder = Path()
         self.control = LabControl(self.folder)
         self._lab: subprocess.Popen[str] | None = None
@@ -47,7 +48,7 @@ class LabSession:
 
     def argv(self, *command: str) -> list[str]:
         """The words that start `command` inside; the process they start becomes `command`, with the same pid."""
-        return [*self._prefix, sys.executable, "-m", "ops.lab", "--join", str(self.folder), "--", *command]
+        return [*self._python, "-m", "ops.lab", "--join", str(self.folder), "--", *command]
 
     def start(self, *command: str, **options: Any) -> "subprocess.Popen[Any]":
         """Popen inside the lab."""

@@ -11,12 +11,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ops.lab import kernel, namespace, servers, sweep
+from ops.lab.command import environment, execute
 from ops.lab.errors import LabUnavailable
 from ops.lab.zone import Zone
 
@@ -24,7 +25,6 @@ FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQ
 WATCHED = FORWARDED | {signal.SIGCHLD}
 # A COMMAND's daemons are told to end and given this long; an orphaned COMMAND too.
 GRACE_SECONDS = 2.0
-NOT_FOUND, NOT_RUNNABLE = 127, 126  # POSIX shells' statuses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,33 +53,6 @@ def run(command: Sequence[str], zone: Zone, json_log: Path | None = None) -> int
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _take_terminal_back(plan.foreground)
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """The environment of a COMMAND: ours, without proxies, told of the lab's DNS and CA."""
-    ours = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
-    authority = str(folder / servers.AUTHORITY)
-    return ours | {
-        "OUTRIDER_NAMESERVERS": namespace.NAMESERVER,
-        "OUTRIDER_CA_FILE": authority,
-        "OUTRIDER_LAB": str(folder),
-        # For other programs run here: OpenSSL's, curl's and requests' names for the same file.
-        "SSL_CERT_FILE": authority,
-        "CURL_CA_BUNDLE": authority,
-        "REQUESTS_CA_BUNDLE": authority,
-    }
-
-
-def execute(command: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Become COMMAND; comes back only with the status that says why not."""
-    try:
-        os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - no shell is what we want
-    except FileNotFoundError:
-        sys.stderr.write(f"lab: {command[0]}: command not found\n")
-        return NOT_FOUND
-    except OSError as refusal:
-        sys.stderr.write(f"lab: {command[0]}: {refusal.strerror}\n")
-        return NOT_RUNNABLE
 
 
 def _outer(plan: Plan) -> int:

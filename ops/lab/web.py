@@ -16,11 +16,9 @@ from ops.lab.hostile import HOSTILE
 from ops.lab.http import Behaviour, Reply, Request, Responder, text
 from ops.lab.journal import Journal
 from ops.lab.sites import HONEST
-from ops.lab.zone import Host, Zone, fresh_addresses, placed, read_host
+from ops.lab.zone import COUNTED, Host, Zone, fresh_addresses, placed, read_host
 
 BEHAVIOURS: Mapping[str, Behaviour] = HONEST | HOSTILE
-# Its hosts are served by the witness, in a process of its own.
-COUNTED = "counted"
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from ops.lab.canary import Canary
 from ops.lab.certificates import Authority
 from ops.lab.http import Reply, Request, html
 from ops.lab.journal import Journal
-from ops.lab.web import COUNTED, Web
-from ops.lab.zone import Zone, in_pools
+from ops.lab.web import Web
+from ops.lab.zone import COUNTED, Zone, in_pools
 
 MODES = frozenset({"answer", "hold", "half"})
 WORDS = (

@@ -9,12 +9,17 @@ from typing import Any
 
 from ops.lab.answers import Answer, Name, fold, read_name
 from ops.lab.errors import ZoneWrong
+from ops.lab.hostile import HOSTILE
+from ops.lab.sites import HONEST
 
 DEFAULT_ZONE = Path(__file__).with_name("zone.toml")
 DEFAULT_PORTS = {80: "http", 443: "https"}
 # What a port may be: `tcp_silent` accepts and never speaks, a port left out is refused.
 PORT_KINDS = frozenset({"http", "https", "tcp_silent"})
 CERTIFICATES = frozenset({"good", "expired", "wrong_name", "self_signed", "unknown_ca"})
+# The site of hosts that the witness serves, in a process of its own.
+COUNTED = "counted"
+SITES = frozenset({"", COUNTED, *HONEST, *HOSTILE})
 OWN_KEYS = frozenset({"about", "site", "listen", "dead", "blackhole", "ports", "certificate", "A", "AAAA", "CNAME"})
 
 Network = IPv4Network | IPv6Network
@@ -94,6 +99,8 @@ def read_host(name: str, entry: Mapping[str, Any], pools: tuple[Network, ...]) -
         site=str(entry.get("site", "")),
         options={key: value for key, value in entry.items() if key not in OWN_KEYS},
     )
+    if host.site not in SITES:
+        raise ZoneWrong(f"{name}: no site behaves like {host.site!r}")
     if set(host.ports.values()) - PORT_KINDS or host.certificate not in CERTIFICATES:
         raise ZoneWrong(f"{name}: ports {dict(host.ports)} or certificate {host.certificate!r} is none we can be")
     return host
