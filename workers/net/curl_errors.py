@@ -10,6 +10,7 @@ from schemas.errors import (
     InvalidUrl,
     NetworkError,
     OutriderError,
+    RedirectBlocked,
     RequestTimeout,
     ResponseTooLarge,
     TlsError,
@@ -78,6 +79,8 @@ def translate(ending: Ending, host: str) -> OutriderError:
     if ending.code == pycurl.E_PEER_FAILED_VERIFICATION:
         message, reason = _CERTIFICATE.get(ending.verify, _WRONG_NAME)
         return TlsError(message, host=host, reason=reason)
+    if ending.code == _WEIRD_SERVER_REPLY and "Location" in ending.words:  # it compares them before we see the second
+        return RedirectBlocked("The redirect names several targets.", reason="multiple_locations")
     if ending.code in (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR):
         return _broken(ending, host)
     kind, message, reason = _TABLE.get(ending.code, (NetworkError, "The transfer failed.", f"curl_{ending.code}"))

@@ -25,7 +25,7 @@ from schemas.receipt import Hop, Journal
 from schemas.reply import Ask, Reply
 from workers.net.judge import judge_place
 from workers.net.receive import REDIRECTS
-from workers.net.redirect import next_ask, next_place
+from workers.net.redirect import judge_step, next_ask, next_place
 from workers.net.resolve import Resolver
 from workers.net.trace import Trace
 from workers.net.transport import Transport
@@ -83,13 +83,14 @@ class _Walk:
     visited: set[str]
 
     def go(self, place: Destination, ask: Ask) -> Reply:
-        fragment = ""
+        came_from, fragment = None, ""
         for number in range(1, self.limits.redirects_max + 2):
-            hop = _HopDraft(number=number, place=place, ask=ask)
+            hop = _HopDraft(number=number, came_from=came_from, place=place, ask=ask)
             reply, onward = self._hop(hop, fragment)
             if onward is None:
                 return reply
             ask = next_ask(ask, reply, onward[0])
+            came_from = place
             place, fragment = onward
         raise AssertionError  # pragma: no cover - the last hop's redirect is refused inside it
 
@@ -110,6 +111,8 @@ class _Walk:
     def _exchange(self, hop: "_HopDraft") -> Reply:
         host = hop.place.host
         judge_place(hop.place, self.limits)
+        if hop.came_from:
+            judge_step(hop.came_from, hop.place, self.limits)
         self.deadline.check("resolving")
         self.progress("resolving", {"host": host})
         asked_at = monotonic()
@@ -137,7 +140,7 @@ class _Walk:
             if self.limits.non_2xx == "failed" and reply.status // 100 != 2:
                 raise _status_error(reply)
             return None
-        place, fragment = next_place(reply, self.limits)
+        place, fragment = next_place(reply)
         if reply.redirects < self.limits.redirects_max:
             self.visited.add(place.href)
             return place, fragment
@@ -187,10 +190,11 @@ def _wait_seconds(value: str) -> int | None:
 class _HopDraft:
     """A hop on its way to the journal."""
 
-    __slots__ = ("ask", "code", "lookup", "milliseconds", "number", "place", "started_at", "trace")
+    __slots__ = ("ask", "came_from", "code", "lookup", "milliseconds", "number", "place", "started_at", "trace")
 
-    def __init__(self, *, number: int, place: Destination, ask: Ask) -> None:
+    def __init__(self, *, number: int, came_from: Destination | None, place: Destination, ask: Ask) -> None:
         self.number = number
+        self.came_from = came_from
         self.place = place
         self.ask = ask
         self.started_at = datetime.now(UTC)

@@ -17,10 +17,10 @@ _REWRITTEN = (301, 302)
 _HARMLESS = frozenset({"accept", "accept-language", "content-type"})
 
 
-def next_place(reply: Reply, limits: Limits) -> tuple[Destination, str]:
+def next_place(reply: Reply) -> tuple[Destination, str]:
     """The place that a redirect names, with the fragment to land on.
 
-    Raises: RedirectBlocked without exactly one usable Location, or where the profile does not follow it.
+    Raises: RedirectBlocked without exactly one usable Location.
     Source: RFC 9110 section 10.2.2; fetch.spec.whatwg.org, location URL.
     """
     location = _location(reply)
@@ -28,12 +28,16 @@ def next_place(reply: Reply, limits: Limits) -> tuple[Destination, str]:
         place = Destination.parse(location, base=reply.place)
     except Refused as error:
         raise _blocked("The redirect's target is not a place that is fetched.", error.code) from error
-    if reply.place.scheme == "https" and place.scheme == "http" and not limits.downgrade_allowed:
-        raise _blocked("The redirect leads from https to http.", "downgrade")
-    if limits.redirect_scope == "same_target" and _target(place) != _target(reply.place):
-        raise _blocked("The redirect leads away from the approved target.", "scope")
     _, mark, fragment = location.partition("#")
     return place, fragment if mark else reply.fragment
+
+
+def judge_step(came_from: Destination, place: Destination, limits: Limits) -> None:
+    """Let pass a step that the profile follows. Raises: RedirectBlocked."""
+    if came_from.scheme == "https" and place.scheme == "http" and not limits.downgrade_allowed:
+        raise _blocked("The redirect leads from https to http.", "downgrade")
+    if limits.redirect_scope == "same_target" and _target(place) != _target(came_from):
+        raise _blocked("The redirect leads away from the approved target.", "scope")
 
 
 def next_ask(ask: Ask, reply: Reply, place: Destination) -> Ask:
@@ -50,7 +54,7 @@ def _location(reply: Reply) -> str:
     values = reply.values("location")
     if not any(values):
         raise _blocked("The redirect names no target.", "missing_location")
-    if len(values) > 1:
+    if len(set(values)) > 1:
         raise _blocked("The redirect names several targets.", "multiple_locations")
     if len(values[0]) > _LOCATION_CHARS:
         raise _blocked("The redirect's target is too long.", "location_too_long")
