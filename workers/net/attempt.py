@@ -1,7 +1,9 @@
 """One attempt of an exchange: one transfer with its callbacks, up to the verdict on what came of it."""
 
 import socket
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from ipaddress import ip_address
@@ -21,6 +23,8 @@ from workers.net.trace import Trace
 
 _SILENCE_SECONDS = 1.0  # what a peer that took the connection may be silent in TLS while others wait (X15)
 _CONTENT_TYPE_CHARS = 128  # in the trace, so in the receipt: more is no media type
+_OVERHEAD_BYTES = 262_144  # TLS handshake and records, honest chunk framing of small bodies
+_TCP_INFO_BYTES = 136  # up to and with tcpi_bytes_received, a u64 at 128. Source: linux/tcp.h, since 4.1
 
 _TIMES = (
     ("connect", pycurl.CONNECT_TIME_T),
@@ -123,6 +127,8 @@ class Attempt:
         """Look up from the transfer. Raises: Cancelled, RequestTimeout."""
         sent = self._trace.sent is Sent.SENT
         self._hop.check("receiving" if sent else "connecting")
+        if sent and sum(map(_received_bytes, self._sockets)) > self._allowance():
+            raise ResponseTooLarge("The body's framing is larger than its limit.", reason="framing")
         if sent or self._wish.place.scheme == "http" or len(self._wish.addresses) == 1:
             return
         if self._connected_at is None:
@@ -132,6 +138,11 @@ class Attempt:
             raise TlsError(
                 "The site took the connection and said nothing.", host=self._wish.place.host, reason="silent"
             )
+
+    def _allowance(self) -> int:
+        """What may arrive in all, for a body at its bound: libcurl hides chunk extensions, which need never end."""
+        limits = self._wish.limits
+        return limits.header_bytes + 2 * limits.wire_bytes + _OVERHEAD_BYTES
 
     def _judge(self, ended: Ended, verify: int) -> Reply:
         receiver = self._receiver
@@ -165,6 +176,17 @@ class Attempt:
         if receiver.head.status:
             trace.status, trace.http_version = receiver.head.status, receiver.head.version
             trace.content_type = receiver.head.content_type()[:_CONTENT_TYPE_CHARS] or None
+
+
+def _received_bytes(made: socket.socket) -> int:
+    """What the kernel took in on a connection, frames and all; nothing where it does not tell (Linux alone does)."""
+    if not hasattr(socket, "TCP_INFO"):
+        return 0
+    with suppress(OSError):
+        told = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        if len(told) == _TCP_INFO_BYTES:
+            return int.from_bytes(told[-8:], sys.byteorder)
+    return 0
 
 
 def _connected(sockets: list[socket.socket]) -> str | None:

@@ -4,6 +4,7 @@ import gzip
 import os
 import resource
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -72,6 +73,17 @@ def test_exchange_calls_the_body_truncated_when_tls_breaks_off(transport, tls, u
     wire = OK + b"\r\nhello" if unframed else HALF
     with origin(answer(wire), tls=tls("a.test")) as server, pytest.raises(TruncatedBody):
         exchange(transport, f"https://a.test:{server.port}/")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells what arrived on Linux alone")
+@pytest.mark.parametrize("wire", [b"1;" + b"a" * 1_000 + b"\r\nx\r\n", b"1;" + b"a" * 60_000], ids=["many", "one"])
+def test_exchange_bounds_what_arrives_when_chunk_extensions_never_end(transport, wire):
+    trace = Trace()
+    with origin(endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", wire)) as server:
+        with pytest.raises(ResponseTooLarge) as seen:
+            exchange(transport, f"http://a.test:{server.port}/", trace=trace)
+        assert server.left.wait(5)
+    assert (seen.value.facts, trace.body) == ({"reason": "framing"}, "over_limit")
 
 
 @pytest.mark.parametrize(("size", "fits"), [(99, True), (100, True), (101, False)])  # under, at, over the bound
