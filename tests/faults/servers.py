@@ -113,7 +113,8 @@ class Origin:
 
     def __init__(self, fault: Fault, *, tls: ssl.SSLContext | None, reads: bool, address: str, port: int) -> None:
         self._fault, self._tls, self._reads = fault, tls, reads
-        self._listener = socket.create_server((address, port))
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listener = socket.create_server((address, port), family=family)
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
         self.address = address

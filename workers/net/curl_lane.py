@@ -37,7 +37,7 @@ class Lane:
 
     def usable(self) -> bool:
         """Whether another transfer may take this lane: never across a fork (curl#21466), never without end."""
-        return self._left > 0 and self._pid == os.getpid()
+        return self._left > 0 and not self._watched and self._pid == os.getpid()
 
     def run(self, curl: pycurl.Curl, tick: Callable[[], None]) -> Ended:
         """Carry one transfer to its end: (libcurl's code, its words). Raises: whatever `tick` raises."""

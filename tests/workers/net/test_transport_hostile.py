@@ -239,6 +239,11 @@ def test_exchange_refuses_when_a_header_would_change_the_frame(transport, header
         assert server.connections == 0
 
 
+def test_exchange_refuses_when_a_get_has_a_body(transport):
+    with pytest.raises(InvalidArguments):
+        exchange(transport, "http://a.test/", ask=Ask(body=b"x"))
+
+
 def test_transport_keeps_exchanges_apart_when_threads_share_it(transport):
     def echo(sock):
         sock.sendall(page(echoes.requests[-1] and b"x" * 30_000))

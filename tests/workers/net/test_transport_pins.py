@@ -96,6 +96,16 @@ def test_exchange_reaches_the_new_address_when_the_pin_changed_m129(transport, s
         assert (server.connections, second.connections) == (1, 1)
 
 
+@pytest.mark.parametrize(("address", "host"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_exchange_reaches_the_literal_when_the_place_is_one(transport, address, host):
+    trace = Trace()
+    with origin(answer(page()), address=address) as server:
+        for _ in range(2):
+            exchange(transport, f"http://{host}:{server.port}/", address, trace=trace)
+        assert f"Host: {host}:{server.port}\r\n".encode() in server.requests[1]
+    assert trace.peer == address
+
+
 @many_loopbacks
 def test_attempt_opens_no_socket_when_an_address_is_outside_the_pin(attempt, server):
     place = Destination.parse(f"http://127.0.0.1:{server.port}/")
