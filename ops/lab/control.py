@@ -23,6 +23,14 @@ class LabControl:
         """Make DNS say `A=`, `AAAA=` or `CNAME=` of a name, in the words of a zone file."""
         self._call("names", {"op": "dns", "name": name, **records})
 
+    def chain(self, name: str, *links: str, **records: Any) -> None:
+        """Make DNS lead from a name over CNAME `links` to `records` of the last; a link back to the name is a loop."""
+        names = (name, *links)
+        for start, end in zip(names, links, strict=False):
+            self.dns(start, CNAME=end)
+        if records:
+            self.dns(names[-1], **records)
+
     def site(self, *hosts: str, **entry: Any) -> str:
         """Serve hosts as a zone entry says, sharing one site; DNS is told where, unless the entry says itself.
 

@@ -92,6 +92,21 @@ def test_names_spoil_the_packet_when_told_to(lab: LabSession, control: LabContro
     assert ask(lab, "spoilt.example/A")[0][0] == seen
 
 
+def test_names_lead_over_a_chain_when_told_to(lab: LabSession, control: LabControl) -> None:
+    links = [f"c{number}.example.net" for number in range(20)]
+    control.chain("long.example.net", *links, A=["93.184.216.34"])
+    ((rcode, answers),) = ask(lab, "long.example.net/A")
+    assert (rcode, answers) == ("NOERROR", [*(f"{link}." for link in links), "93.184.216.34"])
+
+
+def test_names_ask_for_tcp_when_the_answer_outgrows_the_packet(lab: LabSession, control: LabControl) -> None:
+    crowd = [f"93.184.{block}.{number}" for block in (1, 2) for number in range(1, 101)]
+    control.dns("crowd.example", A=crowd)
+    ((_, answers),) = ask(lab, "crowd.example/A")
+    assert answers == crowd
+    assert [query["transport"] for query in control.queries("crowd.example")] == ["udp", "tcp"]
+
+
 def test_names_remember_every_question(lab: LabSession, control: LabControl) -> None:
     ask(lab, "good.example/A", "nobody.example/AAAA")
     assert control.queries("nobody.example") == [{"name": "nobody.example", "type": "AAAA", "transport": "udp"}]

@@ -13,7 +13,7 @@ def visit(url: str) -> dict[str, object]:
     """What came back: peer, bytes until the end, and how it ended."""
     place = urlsplit(url)
     told: dict[str, object] = {"url": url, "error": None, "peer": None}
-    received = b""
+    received = bytearray()
     try:
         port = place.port or {"http": 80, "https": 443}[place.scheme]
         with socket.create_connection((place.hostname, port), timeout=2) as plain:
