@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
+from broker.ledger.statements import read
 from broker.ledger.tables import AUDIT
 
 
@@ -28,5 +29,4 @@ def read_audit(engine: Engine, project_id: str, *, limit: int = 100) -> tuple[Au
         .order_by(AUDIT.c.id.desc())
         .limit(limit)
     )
-    with engine.connect() as connection:
-        return tuple(AuditEntry(**row) for row in connection.execute(query).mappings())
+    return tuple(AuditEntry(**row) for row in read(engine, query))

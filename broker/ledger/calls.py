@@ -98,9 +98,16 @@ def _judge(error: Exception) -> bool:
     if code in REFUSALS:
         kind, message = REFUSALS[code]
         raise kind(message, **_facts(error)) from None
-    if not isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError) and code not in PASSING:
+    if not _passes(error, code):
         raise Internal("The ledger refused a statement.", **_seen(error)) from None
-    return code is not None or isinstance(error, psycopg2.InterfaceError)
+    return isinstance(error, psycopg2.InterfaceError) or getattr(error, "cursor", None) is not None
+
+
+def _passes(error: Exception, code: str | None) -> bool:
+    """Whether a repeat may end better. A line that breaks at a bad moment comes as a bare DatabaseError, no code."""
+    if isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError) or code in PASSING:
+        return True
+    return code is None and type(error) is psycopg2.DatabaseError
 
 
 def _facts(error: Exception) -> dict[str, Any]:

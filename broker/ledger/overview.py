@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import Engine, select, text
 
 from broker.ledger.receipts import is_id
+from broker.ledger.statements import read
 from broker.ledger.tables import OPERATIONS
 from schemas.operation import OperationState
 
@@ -55,23 +56,19 @@ def read_operation(engine: Engine, operation_id: str) -> OperationView | None:
     """An operation, None when there is none of that id. One past its lease is finalized by being looked at."""
     if not is_id(operation_id):
         return None
-    with engine.connect() as connection:
-        connection.execute(FINALIZE, {"id": operation_id})
-        row = connection.execute(_VIEW.where(OPERATIONS.c.id == operation_id)).mappings().one_or_none()
-    if row is None:
-        return None
-    return OperationView(**{**row, "state": OperationState(row["state"])})
+    read(engine, FINALIZE, {"id": operation_id})
+    rows = read(engine, _VIEW.where(OPERATIONS.c.id == operation_id))
+    return OperationView(**{**rows[0], "state": OperationState(rows[0]["state"])}) if rows else None
 
 
 def read_counts(engine: Engine) -> Counts:
     """How many operations stand where."""
-    with engine.connect() as connection:
-        rows = {OperationState(row.state): row for row in connection.execute(COUNTS)}
+    rows = {OperationState(row["state"]): row for row in read(engine, COUNTS)}
     pending = rows.pop(OperationState.PENDING, None)
     return Counts(
-        pending=pending.total if pending else 0,
-        stale=pending.stale if pending else 0,
-        ended={state: row.total for state, row in rows.items()},
+        pending=pending["total"] if pending else 0,
+        stale=pending["stale"] if pending else 0,
+        ended={state: row["total"] for state, row in rows.items()},
     )
 
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, Row, select, text
+from sqlalchemy import Engine, RowMapping, select, text
 
+from broker.ledger.statements import read, write
 from broker.ledger.tables import PROJECTS
 
 LOCAL = "local"
@@ -48,9 +49,8 @@ class Project:
 
 def read_project(engine: Engine, project_id: str) -> Project:
     """The project as last saved, or as a fresh one."""
-    with engine.connect() as connection:
-        row = connection.execute(select(PROJECTS).where(PROJECTS.c.id == project_id)).one_or_none()
-    return Project(id=project_id) if row is None else _project(row)
+    rows = read(engine, select(PROJECTS).where(PROJECTS.c.id == project_id))
+    return _project(rows[0]) if rows else Project(id=project_id)
 
 
 def save_project(engine: Engine, project: Project, *, actor: str) -> Project:
@@ -65,8 +65,7 @@ def save_project(engine: Engine, project: Project, *, actor: str) -> Project:
         "agents": list(dict.fromkeys(project.agents)),
         "actor": actor,
     }
-    with engine.connect() as connection:
-        return _project(connection.execute(SAVE, values).one())
+    return _project(write(engine, SAVE, values)[0])
 
 
 def ensure_local_project(engine: Engine) -> Project:
@@ -78,12 +77,5 @@ def ensure_local_project(engine: Engine) -> Project:
     return save_project(engine, fresh, actor="system")
 
 
-def _project(row: Row[tuple[object, ...]]) -> Project:
-    return Project(
-        id=row.id,
-        enabled=row.enabled,
-        fetch_enabled=row.fetch_enabled,
-        agents=tuple(row.agents),
-        generation=row.generation,
-        updated_at=row.updated_at,
-    )
+def _project(row: RowMapping) -> Project:
+    return Project(**{**row, "agents": tuple(row["agents"])})

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine, select
 
+from broker.ledger.statements import read
 from broker.ledger.tables import OPERATIONS, RECEIPTS
 from schemas.operation import OperationState, Stored
 
@@ -17,18 +18,10 @@ def read_receipt(engine: Engine, receipt_id: str) -> Stored | None:
         .join(RECEIPTS, RECEIPTS.c.operation_id == OPERATIONS.c.id)
         .where(OPERATIONS.c.id == receipt_id)
     )
-    with engine.connect() as connection:
-        row = connection.execute(query).one_or_none()
-    if row is None:
+    rows = read(engine, query)
+    if not rows:
         return None
-    return Stored(
-        operation_id=str(UUID(receipt_id)),
-        state=OperationState(row.state),
-        code=row.code,
-        sent=row.sent,
-        body=row.body,
-        digest=row.digest,
-    )
+    return Stored(**{**rows[0], "operation_id": str(UUID(receipt_id)), "state": OperationState(rows[0]["state"])})
 
 
 def is_id(text: str) -> bool:

@@ -116,7 +116,7 @@ def test_settle_gives_the_committed_end_when_its_reply_is_lost(open_ledger, far_
 
 def test_ledger_carries_on_when_the_server_restarts_under_running_calls(open_ledger, postgres):
     """M151. Every admission before, during and after the restart is there exactly once."""
-    quota = profile(step_max=10_000, run_max=10_000, active_max=8)
+    quota = profile(step_max=10_000, run_max=10_000, active_max=16)
     enough, stop = Event(), Event()
     ended = []
 
@@ -152,13 +152,31 @@ def test_ledger_spends_no_patience_on_dead_connections_when_the_server_is_back(o
     assert isinstance(admit(open_ledger, request(), patience_seconds=1), Lease)
 
 
-def test_admit_says_that_the_ledger_is_unavailable_when_nobody_listens():
+def test_readers_notice_nothing_when_their_pooled_connections_died(open_ledger, postgres):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: read_project(open_ledger, "p"), range(64)))
+    postgres.control("restart", "-m", "fast")
+
+    assert [read_project(open_ledger, "p").enabled for _ in range(16)] == [True] * 16
+
+
+@pytest.fixture
+def nobody():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     engine = ledger_engine(f"postgresql://postgres@127.0.0.1:{port}/ledger", size=1)
+    yield engine
+    engine.dispose()
 
+
+def test_readers_say_that_the_ledger_is_unavailable_when_nobody_listens(nobody):
+    with pytest.raises(errors.LedgerUnavailable):
+        read_project(nobody, "p")
+
+
+def test_admit_says_that_the_ledger_is_unavailable_when_nobody_listens(nobody):
     with pytest.raises(errors.LedgerUnavailable) as refusal:
-        admit(engine, request(), patience_seconds=0.1)
+        admit(nobody, request(), patience_seconds=0.1)
 
     assert refusal.value.facts == {"cause": "OperationalError", "sqlstate": None}
 
