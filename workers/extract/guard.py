@@ -20,11 +20,12 @@ _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\x0c") + b"\
 def tame(page: bytes) -> bytes:
     """The page without control characters, and without the attributes of tags that carry thousands of them."""
     page = page.translate(None, _CONTROLS)
-    if not any(_is_monstrous(tag) for tag in _TAG.finditer(page)):
+    large = (tag for tag in _TAG.finditer(page) if tag.end() - tag.start() >= _SUSPECT_BYTES)
+    if not any(map(_is_monstrous, large)):
         return page
     kept, place = [], 0
     for tag in _TAG_IN_MARKUP.finditer(page):
-        if tag["tag"] and _is_monstrous(tag):
+        if tag["tag"] and tag.end() - tag.start() >= _SUSPECT_BYTES and _is_monstrous(tag):
             name = _NAME.match(tag[0])
             kept += [page[place : tag.start()], name[0] if name else b"<div", b">"]
             place = tag.end()
@@ -32,6 +33,4 @@ def tame(page: bytes) -> bytes:
 
 
 def _is_monstrous(tag: re.Match[bytes]) -> bool:
-    if tag.end() - tag.start() < _SUSPECT_BYTES:
-        return False
     return sum(1 for _ in _ATTRIBUTE.finditer(tag[0])) > _ATTRIBUTES_MAX

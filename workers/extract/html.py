@@ -41,7 +41,7 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     if body is None:
         return Page(title=title, refresh=refresh)
     tree = _grown(body)
-    ink = Ink(base, links_max, source_chars)
+    ink = Ink(base, links_max, chars_max=source_chars, chars_left=source_chars)
     blocks = _content(tree, title, ink)
     text, cut_long = fit(blocks, source_chars)
     truncated = cut_deep or cut_long or ink.is_dry or tree.truncated
@@ -69,8 +69,8 @@ def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
     container = choose(tree, title)
     prose = is_prose(container)
     prune(container)
-    blocks = _once(render(container, ink))
-    return _without_labels(blocks) if prose else blocks
+    blocks = render(container, ink)
+    return _once(_without_labels(blocks) if prose else blocks)
 
 
 def _once(blocks: list[str]) -> list[str]:

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 
 from schemas.document import Link
 from workers.extract.clean import one_line
-from workers.extract.links import join
+from workers.extract.links import in_markdown, join
 
 _RESOLVED_MAX = 5_000  # a page with more links is a link farm: the rest is written as text
 _URL_CHARS = 2_000
+_ADDRESS_SHARE = 0.25  # of the text: even an index page is read for its words
 _LINK_TEXT_CHARS = 200
 
 
@@ -20,9 +21,11 @@ class Ink:
 
     base_url: str
     links_max: int
+    chars_max: int
     chars_left: int
     links: dict[str, Link] = field(default_factory=dict)
     resolved_count: int = 0
+    address_chars: int = 0
 
     @property
     def is_dry(self) -> bool:
@@ -33,6 +36,14 @@ class Ink:
         """The text, charged."""
         self.chars_left -= len(text)
         return text
+
+    def address(self, url: str) -> str:
+        """The address as it stands in the text; empty when addresses already take their share of the budget."""
+        written = in_markdown(url)
+        if self.address_chars + len(written) > _ADDRESS_SHARE * self.chars_max:
+            return ""
+        self.address_chars += len(written)
+        return self.spend(written)
 
     def resolve(self, reference: str) -> str:
         """The absolute http(s) address of a reference, without credentials; empty for any other.

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from workers.extract.classify import plain
 from workers.extract.ink import Ink
-from workers.extract.links import in_markdown
 from workers.extract.marks import tags
 from workers.extract.tree import Node
 
@@ -16,6 +15,7 @@ _EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"}
 _SPECIAL = re.compile(
     r"([\\`]|\*(?!\s)|(?<!\s)\*|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|\](?=[(\[:])|&(?=#?\w{1,32};))"
 )
+_MAYBE_SPECIAL = re.compile(r"[\\`*_~<\]&]")
 _LINE_START = re.compile(r"(#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|=+$|-+$|\|)|(\d{1,9})(?=[.)](?:\s|$))")
 _BACKTICKS = re.compile("`+")
 _BRACKETS = re.compile(r"(?<!\\)[\[\]]")
@@ -49,13 +49,18 @@ def _escaped(start: re.Match[str]) -> str:
 def write_inline(kids: list[str | Node], ink: Ink) -> str:
     """Markdown of text and inline nodes; a newline is a break."""
     pieces = [
-        ink.spend(_SPECIAL.sub(r"\\\1", kid)) if isinstance(kid, str) else _piece(kid, ink)
+        _text(kid, ink) if isinstance(kid, str) else _piece(kid, ink)
         for kid in kids
         if isinstance(kid, str) or not kid.mark
     ]
     if len(pieces) == 1 and isinstance(pieces[0], str):
         return pieces[0]
     return _joined(pieces)
+
+
+def _text(text: str, ink: Ink) -> str:
+    text = text[: ink.chars_left + 1] if len(text) > ink.chars_left else text
+    return ink.spend(_SPECIAL.sub(r"\\\1", text) if _MAYBE_SPECIAL.search(text) else text)
 
 
 def _piece(node: Node, ink: Ink) -> str | _Emphasis:
@@ -91,10 +96,13 @@ def _link(node: Node, inner: str, ink: Ink) -> str:
     if not url:
         return inner
     ink.note_link(plain(node), url)
+    address = ink.address(url)
+    if not address:
+        return inner
     if "`" not in text and "](" not in text:
         text = _BRACKETS.sub(r"\\\g<0>", text)
     before, after = " " * inner[:1].isspace(), " " * inner[-1:].isspace()
-    return f"{before}{ink.spend(f'[{text}]({in_markdown(url)})')}{after}"
+    return f"{before}[{text}]({address}){after}"
 
 
 def _joined(pieces: list[str | _Emphasis]) -> str:

@@ -11,6 +11,7 @@ KEPT = 0
 FURNITURE = 1  # by tag or role
 NAMED = 2  # by a class or an id that only furniture has
 DOUBTED = 3  # by a class that furniture often has
+CONSENT = 5  # a cookie wall: never content, however long it is beside a short page
 INLINE_JUNK = 4  # a permalink sign, a line number
 PRUNED = 9  # by its links, after the weighing
 
@@ -53,7 +54,7 @@ _NAMED = _words(
     r"newsletter\w* subscribe\w* subscription\w* sign-?up promo(?:tion|ted|box)? advert(?:isement|ising|s)? ads?",
     r"ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block) adsense sponsor(?:ed)? outbrain\w* taboola\w*",
     r"cookie\w* consent gdpr\w* popup modal overlay masthead skip-?links? jump-?link upsell donate donation",
-    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmp-?\w* cc-window",
+    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmpbox\w* cc-window",
     r"author-?(?:box|bio|info|card) byline tagline tag-?(?:list|cloud|links) post-?(?:meta|tags|footer|navigation)",
     r"entry-?(?:meta|footer|utility) article-?(?:meta|footer|tags) pub-?date publish(?:ed)?-?date dateline",
     r"print-?header",
@@ -66,6 +67,11 @@ _NAMED = _words(
     r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
     r"gallery\w* slideshow\w* carousel\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
     r"livefyre\w*",
+)
+_CONSENT = _words(
+    r"onetrust\w* ot-sdk\w* cybotcookie\w* usercentrics\w* didomi\w* qc-cmp\w* cmpbox\w* cc-window",
+    r"gdpr-?(?:banner|consent|popup)",
+    r"cookie-?(?:consent|banner|notice|law|bar|popup|modal|wall|dialog|overlay)\w*",
 )
 _UNSEEN = re.compile(r"(?<![\w-])(?:hidden|hide|invisible)(?![\w-])")
 _DOUBTED = _words(
@@ -100,7 +106,7 @@ def judge(tag: str, attrs: Attributes, *, in_pre: bool) -> tuple[str, int, int]:
     if in_pre:
         return classes, INLINE_JUNK if any(word in classes for word in _LINE_NUMBER_WORDS) else mark, worth
     if tag in INLINE:
-        return classes, INLINE_JUNK if classes and _of_class(classes)[0] == NAMED else mark, worth
+        return classes, INLINE_JUNK if classes and _of_class(classes)[0] in {NAMED, CONSENT} else mark, worth
     if tag in {"body", "html"}:
         return classes, KEPT, NO_CLAIM
     return classes, *_of_block(tag, attrs, classes, mark, worth)
@@ -120,6 +126,8 @@ def _of_block(tag: str, attrs: Attributes, classes: str, mark: int, worth: int) 
     worth = worth or class_worth or id_worth
     if tag in NO_CONTAINER:
         worth = NO_CLAIM
+    if CONSENT in {id_mark, class_mark}:
+        return CONSENT, NO_CLAIM
     if worth < MAIN and tag not in HEADINGS:
         mark = id_mark or class_mark or mark
     return mark, worth
@@ -127,10 +135,14 @@ def _of_block(tag: str, attrs: Attributes, classes: str, mark: int, worth: int) 
 
 @lru_cache(8_192)
 def _of_class(classes: str) -> tuple[int, int]:
-    mark = NAMED if _NAMED.search(classes) or _UNSEEN.search(classes) else DOUBTED if _DOUBTED.search(classes) else KEPT
-    return mark, ARTICLE if _CONTENT.search(classes) else NO_CLAIM
+    worth = ARTICLE if _CONTENT.search(classes) else NO_CLAIM
+    if _NAMED.search(classes) or _UNSEEN.search(classes):
+        return CONSENT if _CONSENT.search(classes) else NAMED, worth
+    return DOUBTED if _DOUBTED.search(classes) else KEPT, worth
 
 
 @lru_cache(8_192)
 def _of_id(name: str) -> tuple[int, int]:
+    if _CONSENT.search(name):
+        return CONSENT, NO_CLAIM
     return NAMED if _NAMED_ID.match(name) else KEPT, ARTICLE if _CONTENT.search(name) else NO_CLAIM

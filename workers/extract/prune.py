@@ -4,6 +4,7 @@ from workers.extract.marks import ARTICLE, HEADINGS, INLINE, KEPT, PRUNED, tags
 from workers.extract.tree import Node
 
 _CELLS = tags("td th tr tbody thead tfoot caption li dt dd pre")  # never dropped for their links alone
+_ROWS = tags("tr tbody thead")
 _KEPT_SHARE = 0.35  # where pruning would leave less of the container, the container is a list of links: keep it
 
 
@@ -35,11 +36,20 @@ def _prune(node: Node, pruned: list[Node], *, prose: bool) -> None:
 
 
 def _is_links(node: Node, *, prose: bool) -> bool:
+    if node.tag == "table" and _has_header(node):
+        return False
     kept, links = node.kept_chars, node.kept_link_chars
     most = 0.6 if prose else 0.9 if node.tag == "table" else 0.8
     if links <= most * kept:
         return False
     return node.tag != "p" or kept < 60 or (prose and links > 0.8 * kept and kept < 160)
+
+
+def _has_header(node: Node) -> bool:
+    """Whether the table names its columns: then its links are its data."""
+    return any(
+        isinstance(kid, Node) and (kid.tag == "th" or (kid.tag in _ROWS and _has_header(kid))) for kid in node.kids
+    )
 
 
 def _kept(node: Node) -> int:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from lxml import etree
 
 from workers.extract import marks
-from workers.extract.marks import DOUBTED, FURNITURE, NAMED, Attributes, tags
+from workers.extract.marks import CONSENT, DOUBTED, FURNITURE, NAMED, Attributes, tags
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
 
@@ -69,7 +69,7 @@ def grow(body: Element, *, noscript: bool = False, furniture: bool = False) -> T
     """The tree of a page's body; `noscript` and `furniture` read also what is left out at first."""
     never = _NEVER if noscript else _NEVER | {"noscript"}
     grower = _Grower(Tree([]), never, furniture=furniture)
-    grower.grow(body, 0, in_link=False, in_pre=False, attrs={})
+    grower.grow(body, 0, False, False, {})
     return grower.tree
 
 
@@ -81,7 +81,7 @@ class _Grower:
     def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool) -> None:
         self.tree, self.never, self.furniture = tree, never, furniture
 
-    def grow(self, element: Element, depth: int, *, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:
+    def grow(self, element: Element, depth: int, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:  # noqa: FBT001 - keywords cost 6 %
         tag = element.tag
         node = Node(tag, attrs)
         order = self.tree.order
@@ -90,17 +90,24 @@ class _Grower:
         node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre)
         if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
             node.mark = DOUBTED
-        if node.mark in {FURNITURE, NAMED} and not self.furniture and tag not in {"section", "pre"}:
-            self.tree.skipped = True
+        if node.mark and self._is_left_out(node):
             node.end = len(order)
             return node
-        self._grow_kids(node, element, depth + 1, in_link=in_link or tag == "a", in_pre=in_pre or tag == "pre")
-        if in_link or tag == "a":
+        in_link = in_link or tag == "a"
+        self._grow_kids(node, element, depth + 1, in_link, in_pre or tag == "pre")
+        if in_link:
             node.link_chars = node.text_chars
         node.end = len(order)
         return node
 
-    def _grow_kids(self, node: Node, element: Element, depth: int, *, in_link: bool, in_pre: bool) -> None:
+    def _is_left_out(self, node: Node) -> bool:
+        """Whether a marked element is not even read. Its node stays, empty."""
+        if node.mark in {FURNITURE, NAMED} and not self.furniture and node.tag not in {"section", "pre"}:
+            self.tree.skipped = True
+            return True
+        return node.mark == CONSENT
+
+    def _grow_kids(self, node: Node, element: Element, depth: int, in_link: bool, in_pre: bool) -> None:  # noqa: FBT001 - as above
         kids, text_chars, link_chars = node.kids, 0, 0
         if text := element.text:
             text = text if in_pre else squeeze(text)
@@ -116,7 +123,7 @@ class _Grower:
                     kids.append(text)
                     text_chars += len(text)
                 else:
-                    kid = self.grow(child, depth, in_link=in_link, in_pre=in_pre, attrs=attrs)
+                    kid = self.grow(child, depth, in_link, in_pre, attrs)
                     kids.append(kid)
                     text_chars += kid.text_chars
                     link_chars += kid.link_chars
