@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ops.stack.faults import PartFailed
+
 LAUNCHER = Path(__file__).with_name("launch.py")
 # Where our packages lie: `python -m` finds them from there, installed or not.
 HOUSE = Path(__file__).parents[2]
@@ -73,7 +75,7 @@ class Child:
 def start(part: Part) -> Child:
     """Run the part in a session of its own, its words going to its log.
 
-    The death signal is bound to the calling thread: call from one that lives as long as the stack.
+    Raises: PartFailed. The death signal is bound to the calling thread: call from one that lives as long as the stack.
     """
     _set_aside(part.log)
     argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(int(part.death_signal))]
@@ -88,6 +90,8 @@ def start(part: Part) -> Child:
             stderr=handle,
             start_new_session=True,
         )
+    except OSError as error:
+        raise PartFailed(part.name, f"{error.strerror}: {error.filename}", part.log) from error
     finally:
         os.close(handle)
     return Child(part, process, time.monotonic())

@@ -174,9 +174,9 @@ def _user_id(home: Home) -> int:
 def let_go(home: Home) -> None:
     """Stop what a killed supervisor left running on this data folder, and drop a pid file that lies.
 
-    The owner's lock is held, so whatever still runs here is a leftover. A pid file whose pid now belongs to another
-    program would stop PostgreSQL from starting; any other pid file stays, because PostgreSQL uses it to find shared
-    memory that is still in use.
+    The owner's lock is held, so whatever still runs here is a leftover. A pid file that is torn, or whose pid
+    now belongs to another program, would stop PostgreSQL from starting; any other one stays, because PostgreSQL uses
+    it to find shared memory that is still in use.
     """
     pid_file = home.postgres / "postmaster.pid"
     if not pid_file.exists():
@@ -184,8 +184,8 @@ def let_go(home: Home) -> None:
     servers = processes.working_in([str(home.postgres.resolve())], "postgres")
     # A cluster whose postmaster is gone ends by itself; the signals help it.
     processes.end(servers, (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
-    with suppress(OSError, ValueError, IndexError):
-        if processes.born(int(pid_file.read_text().split()[0])):
-            pid_file.unlink()
+    pid = pid_file.read_text(errors="replace").partition("\n")[0].strip()
+    if not pid.isdecimal() or processes.born(int(pid)):
+        pid_file.unlink()
     for lie in home.sockets.glob(f".s.PGSQL.{PORT}*"):
         lie.unlink()

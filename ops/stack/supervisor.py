@@ -27,7 +27,7 @@ class Supervisor:
 
     def __init__(self, home: Home, say: Say) -> None:
         self._home = home
-        self._say = say
+        self.say = say
         self._children: dict[str, Child] = {}
         self._deaths: dict[str, int] = {}
         self._due: dict[str, float] = {}
@@ -71,7 +71,7 @@ class Supervisor:
         if status is None:
             return
         if part.name == "broker" and (aside := valkey.set_aside_if_unreadable(self._home)):
-            self._say(f"the broker's file was unreadable and is now {aside}; unfinished calls are posted again")
+            self.say(f"the broker's file was unreadable and is now {aside}; unfinished calls are posted again")
             self.start([part])
             return
         raise PartFailed(part.name, f"it ended with status {status}", part.log)
@@ -95,7 +95,7 @@ class Supervisor:
             pause = BACKOFF_SECONDS[min(deaths, len(BACKOFF_SECONDS)) - 1]
             self._due[name] = now + pause
             one.sweep()
-            self._say(f"{name} ended with status {one.ended()}; starting it again in {pause:g} s ({one.part.log})")
+            self.say(f"{name} ended with status {one.ended()}; starting it again in {pause:g} s ({one.part.log})")
         elif now >= self._due[name]:
             del self._due[name]
             if name == "broker":
@@ -121,7 +121,7 @@ class Supervisor:
     def _stop_tier(self, tier: int, hurry: Callable[[], bool]) -> None:
         ending = [one for one in self._children.values() if one.part.tier == tier]
         for one in child.stop(ending, hurry):
-            self._say(f"{one.part.name} had to be killed")
+            self.say(f"{one.part.name} had to be killed")
         for one in ending:
             del self._children[one.part.name]
 
@@ -160,5 +160,8 @@ class Watch:
         finally:
             self._begun.set()
         while self._error is None and not self._supervisor.closing.wait(0.2):
-            self._supervisor.tend()
+            try:
+                self._supervisor.tend()
+            except Exception as error:  # noqa: BLE001 - a supervisor that stumbles (no memory, no disk) goes on
+                self._supervisor.say(f"tending the stack failed ({type(error).__name__}: {error}); trying again")
         self._supervisor.stop(self._hurry)

