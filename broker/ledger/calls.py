@@ -24,7 +24,6 @@ from schemas.errors import (
     OutriderError,
     ProjectBusy,
     RunQuotaExhausted,
-    SettingsChanged,
     StepQuotaExhausted,
 )
 
@@ -39,7 +38,6 @@ REFUSALS: dict[str, tuple[type[OutriderError], str]] = {
     "OR005": (ProjectBusy, "All of the project's concurrent requests are in use."),
     "OR006": (Cooldown, "Too soon after the project's previous start."),
     "OR007": (CallConflict, "The call id was used before with other arguments."),
-    "OR008": (SettingsChanged, "The project's settings were saved during the call."),
     "OR020": (Internal, "A final row of the ledger was to be changed."),
     "OR021": (Internal, "The lease is not one that this ledger granted."),
 }

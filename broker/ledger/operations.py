@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from broker.ledger.calls import Row, call
-from schemas.errors import InvalidArguments
+from schemas.errors import InvalidArguments, SettingsChanged
 from schemas.operation import BudgetLeft, Ending, Lease, OperationState, Request, Running, Stored
 from schemas.receipt import digest_of
 
@@ -69,7 +69,10 @@ def settle(engine: Engine, lease: Lease, ending: Ending, *, patience_seconds: fl
     )
     patience = lease.seconds_left if patience_seconds is None else patience_seconds
     row = call(engine, SETTLE, values, patience_seconds=patience)
-    return _stored(dict(zip(_NAMES, row, strict=True)))
+    answer = dict(zip(_NAMES, row, strict=True))
+    if answer["verdict"] == "settings_changed":
+        raise SettingsChanged("The project's settings were saved during the call.", operation=lease.operation_id)
+    return _stored(answer)
 
 
 def finalize_stale(engine: Engine, limit: int = 500, *, patience_seconds: float = 10.0) -> int:

@@ -1,4 +1,5 @@
--- What admit and settle answer: one row, of which the verdict says what is filled: lease, running or stored.
+-- What admit and settle answer: one row, of which the verdict says what is filled: lease, running, stored, absent
+-- or settings_changed.
 CREATE TYPE admission AS (
   verdict      text,
   operation_id uuid,

@@ -1,6 +1,8 @@
 -- Ends an operation as its lease's holder says, or gives the end that was there first. One statement, one commit.
 -- A lease that is over still settles as long as nobody has finalized the row: first writer wins, and fewer unknowns.
 -- The settings are read after the row's lock, so a save that was committed before this settle is always seen (M139).
+-- That verdict is returned and not raised: nothing was written, and a server logs the statement of what it raises, which
+-- here holds the receipt.
 CREATE OR REPLACE FUNCTION ledger_settle(
   p_id uuid, p_owner text, p_state text, p_code text, p_sent text, p_body text, p_digest text
 ) RETURNS admission LANGUAGE plpgsql AS $function$
@@ -18,7 +20,9 @@ BEGIN
   IF p_state = 'completed' THEN
     PERFORM FROM projects WHERE id = op.project AND generation = op.generation;
     IF NOT FOUND THEN
-      RAISE EXCEPTION USING ERRCODE = 'OR008', MESSAGE = 'settings_changed', DETAIL = json_build_object('operation', p_id)::text;
+      answer.verdict := 'settings_changed';
+      answer.operation_id := p_id;
+      RETURN answer;
     END IF;
   END IF;
   UPDATE operations SET state = p_state, code = p_code, sent = p_sent, ended_at = clock_timestamp()
