@@ -1,6 +1,6 @@
 """The product's guard in the private internet: every kind of bad host ends in its own code, and nobody escapes.
 
-Rows: X3-X7, X14 where they touch the network; issue 2 item 10 ("real ports, real pins, real certificates").
+Rows: X5, X6, X14, X15 through real sockets; issue 2 item 10 ("real ports, real pins, real certificates").
 """
 
 import json
