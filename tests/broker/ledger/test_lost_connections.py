@@ -149,7 +149,7 @@ def test_ledger_spends_no_patience_on_dead_connections_when_the_server_is_back(o
         list(pool.map(lambda _: read_project(open_ledger, "p"), range(64)))
     postgres.control("restart", "-m", "fast")
 
-    assert isinstance(admit(open_ledger, request(), patience_seconds=1), Lease)
+    assert isinstance(admit(open_ledger, request(), patience_seconds=3), Lease)
 
 
 def test_readers_notice_nothing_when_their_pooled_connections_died(open_ledger, postgres):

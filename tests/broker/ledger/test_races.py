@@ -1,13 +1,15 @@
 """Many at once: exactly as many admissions as the quota has, one lease a call, no deadlock (M142, M143, M144, M147)."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from random import Random
 from threading import Barrier
 
 import pytest
 
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, finalize_stale, settle
+from broker.ledger.projects import read_project, save_project
 from schemas import errors
 from schemas.operation import Lease, OperationState, Running, Stored
 from tests.ledger_calls import ending, failed, pass_lease, profile, request, run_sql
@@ -127,3 +129,64 @@ def test_ledger_keeps_one_end_when_settle_readers_and_finalizers_race(open_ledge
 
         [end] = {answer for answer in answers if isinstance(answer, Stored)}
         assert answers.count(1) <= (end.state is OperationState.OUTCOME_UNKNOWN)
+
+
+def test_ledger_stays_whole_when_everything_happens_at_once(open_ledger, ledger_url):
+    """Few calls, many deliveries, two families, lost leases, finalizers, saves: in random order by twelve threads."""
+    before = deadlocks(open_ledger)
+    families = (
+        profile(step_max=30, run_max=50, active_max=3),
+        profile(family="search", step_max=30, run_max=50, active_max=2, gap_seconds=0.001),
+    )
+
+    def live(engine, number):
+        dice = Random(number)
+        for _ in range(40):
+            quota, key = dice.choice(families), f"c{dice.randrange(60)}"
+            one = request(
+                profile=quota, key=f"{quota.family}-{key}", run=f"r{dice.randrange(2)}", step=f"s{dice.randrange(3)}"
+            )
+            with suppress(errors.ProjectBusy, errors.Cooldown, errors.StepQuotaExhausted, errors.RunQuotaExhausted):
+                lease = admit(engine, one, patience_seconds=60)
+                if isinstance(lease, Lease):
+                    end_somehow(engine, lease, dice)
+            [(over,)] = run_sql(engine, OVER)
+            assert over == 0
+
+    def end_somehow(engine, lease, dice):
+        fate = dice.randrange(10)
+        if fate < 3:
+            pass_lease(engine, lease)
+        if fate == 0:
+            finalize_stale(engine)
+        if fate == 9:
+            save_project(engine, read_project(engine, "p"), actor="tests")
+        with suppress(errors.SettingsChanged):
+            settle(engine, lease, ending(), patience_seconds=60)
+            return
+        settle(engine, lease, failed("settings_changed"), patience_seconds=60)
+
+    with crowd(ledger_url, 12) as run:
+        run(live, range(12))
+
+    assert deadlocks(open_ledger) == before
+    assert run_sql(open_ledger, WRONG) == []
+
+
+# Families with more live leases than their maximum, in one snapshot: never one.
+OVER = """
+SELECT count(*) FROM (
+  SELECT family FROM operations WHERE state = 'pending' AND lease_until > clock_timestamp()
+  GROUP BY family HAVING count(*) > CASE family WHEN 'search' THEN 2 ELSE 3 END) over
+"""
+# Counters that are not the number of admissions; ends without a receipt; slots that an ended call still holds.
+WRONG = """
+SELECT 'counter', scope, name FROM counters c WHERE used <> (
+  SELECT count(*) FROM operations o
+  WHERE o.family = c.family AND CASE c.scope WHEN 'run' THEN o.run ELSE o.step END = c.name)
+UNION ALL SELECT 'receipt', state, key FROM operations o
+  WHERE (state = 'pending') = EXISTS (SELECT 1 FROM receipts r WHERE r.operation_id = o.id)
+UNION ALL SELECT 'slot', family, operation_id::text FROM slots s
+  WHERE until > clock_timestamp()
+    AND EXISTS (SELECT 1 FROM operations o WHERE o.id = s.operation_id AND o.state <> 'pending')
+"""
