@@ -1,0 +1,1 @@
+"""Benches: what this machine can do, measured in one run, beside what others need for the same."""

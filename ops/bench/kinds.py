@@ -1,0 +1,37 @@
+"""Kinds of load: what is measured, and how much of it."""
+
+from dataclasses import dataclass
+
+from ops.bench.load import Kind
+
+PAGES = ("https://good.example/", "https://docs.example/", "https://bench.example/")
+PAGE_BYTES = 48_000  # a middling article: the page of the measurements that the design rests on
+LATENCY_SECONDS = 0.2
+WARM = 96  # operations of each kind that nobody counts: threads, connections and extraction children are made
+
+NOOP = Kind("no-op", "bench_noop", "fetch")
+SILENT = Kind("no-op, no reply stored", "bench_noop_silent", "fetch", replies=False)
+PLAIN = Kind("web_fetch text, http", "web_fetch", "fetch", ("http://text.example/",))
+SECURE = Kind("web_fetch text, https", "web_fetch", "fetch", ("https://text.example/",))
+HTML = Kind("web_fetch HTML, https", "web_fetch", "fetch", PAGES)
+SLOW = Kind("web_fetch HTML, https, 200 ms", "web_fetch", "fetch", ("https://slow.example/ms/200",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is measured: rounds of every kind, operations a batch, idle calls, seconds a peer."""
+
+    rounds: int
+    sizes: dict[Kind, int]
+    idle_calls: int
+    peer_seconds: float
+
+
+WHOLE = Effort(
+    rounds=3, sizes={NOOP: 1500, SILENT: 1500, PLAIN: 600, SECURE: 500, HTML: 400, SLOW: 640}, idle_calls=100,
+    peer_seconds=4.0,
+)  # fmt: skip
+QUICK = Effort(
+    rounds=1, sizes={NOOP: 900, SILENT: 900, PLAIN: 400, SECURE: 300, HTML: 200, SLOW: 384}, idle_calls=40,
+    peer_seconds=2.0,
+)  # fmt: skip
