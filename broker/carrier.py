@@ -7,17 +7,39 @@ redis ConnectionError in its place is recoverable: the visibility timeout redeli
 for every append and acknowledgement; one client a channel saves about a quarter of a no-op's CPU.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as kombu_redis
 from redis.exceptions import ConnectionError as BrokerGone
 
+_log = logging.getLogger(__name__)
+
+UNREADABLE = (TypeError, ValueError, LookupError, AttributeError)  # what reading a malformed message raises
+
+
+class QoS(kombu_redis.QoS):
+    """The book of unacknowledged messages, which never writes them to a file of its own.
+
+    kombu dumps what it could not give back at a close into a temporary file, arguments and all. It needs no dump: the
+    messages stand in the broker's own book, and come back after the visibility timeout.
+    """
+
+    def restore_unacked(self) -> list[Any]:  # type: ignore[override]
+        """Give back what can be given back; what cannot is the broker's to redeliver."""
+        unrestored: Any = super().restore_unacked()
+        if unrestored:
+            _log.warning("messages_left_to_redelivery", extra={"count": len(unrestored)})
+        return []
+
 
 class Channel(kombu_redis.Channel):
-    """A channel that says that its broker is gone, and keeps one client."""
+    """A channel that says that its broker is gone, keeps one client, and drops what is no message."""
 
+    QoS = QoS
     _kept: Any = None
 
     @contextmanager
@@ -33,8 +55,24 @@ class Channel(kombu_redis.Channel):
             self._kept = self._create_client()  # type: ignore[attr-defined]
         return self._kept
 
+    def _brpop_read(self, **options: Any) -> Any:
+        """As kombu's; a list item that is no JSON, or no envelope of a message, is dropped instead of ending us."""
+        try:
+            return super()._brpop_read(**options)  # type: ignore[misc]
+        except UNREADABLE as error:
+            _log.warning("unreadable_message_dropped", extra={"reason": type(error).__name__})
+            return True
+
 
 class Transport(kombu_redis.Transport):
     """kombu's Redis transport with our channel."""
 
     Channel = Channel
+
+
+def install() -> None:
+    """Make this the transport of every Redis URL in this process.
+
+    By alias and not by the setting `broker_transport`: kombu ignores that for `redis+socket://`, the URL of a socket.
+    """
+    TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss", "valkey", "valkeys"), f"{__name__}:Transport"))

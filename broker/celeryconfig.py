@@ -18,9 +18,6 @@ result_backend = _settings.require_result_url()
 # Redelivery after 90 s: twice the longest lease, so that a repeated message normally finds a decided operation.
 REDELIVERY_SECONDS = 90
 
-if broker_url.startswith(("redis", "valkey")):
-    # Celery 5.7.0 exits when its broker goes away while a message is unacknowledged: see broker.carrier.
-    broker_transport = "broker.carrier:Transport"
 broker_transport_options = {
     "visibility_timeout": REDELIVERY_SECONDS,
     "unacked_restore_interval": 5,  # the default scans only every ~100 s
@@ -43,7 +40,8 @@ broker_pool_acquire_timeout = 5
 
 # What ------------------------------------------------------------------------------------------------------------
 # A message without a queue of its own lands on `celery`: it is served too.
-task_queues = [Queue(name) for name in ("search", "fetch", "models", "care", "celery")]
+# Each has a key of its own: with the shared default key, a message to the exchange would reach all of them.
+task_queues = [Queue(name, routing_key=name) for name in ("search", "fetch", "models", "care", "celery")]
 task_default_queue = "celery"
 task_create_missing_queues = False
 task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()} | {

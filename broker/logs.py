@@ -1,6 +1,7 @@
 """Logs of every process: structlog, one JSON object a line on stderr, facts as fields, never a body or a query."""
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any
@@ -9,6 +10,12 @@ import structlog
 
 # Celery's per-task lines would double ours: "one closing line per operation" is written by the shift.
 _QUIET = ("celery.worker.strategy", "celery.app.trace", "celery.pool", "kombu", "amqp")
+
+
+# These put messages, exception texts or tracebacks of theirs into their lines.
+_TALKERS = ("kombu.transport.redis", "kombu.transport.virtual.base", "celery.app.trace", "py.warnings")
+_WORDS = re.compile(r"[^%:(\n]*(?::\d+: \w+Warning)?")  # up to the first value; a warning's place and kind
+_FACTS = {"reason", "count"}  # what our own lines to the standard library's loggers carry
 
 
 def configure(*, level: int = logging.INFO) -> None:
@@ -27,7 +34,7 @@ def configure(*, level: int = logging.INFO) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder(allow=_FACTS)],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _exception_by_name,
@@ -38,8 +45,18 @@ def configure(*, level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name in _TALKERS:
+        logging.getLogger(name).addFilter(_without_values)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _without_values(record: logging.LogRecord) -> bool:
+    """Keeps the first words of a line that would show a message, and drops its values."""
+    text = record.getMessage() if record.name == "py.warnings" else str(record.msg)
+    found = _WORDS.match(text)
+    record.msg, record.args = (found.group() if found else "").strip(), ()
+    return True
 
 
 def configure_for_celery(**_signal: Any) -> None:

@@ -12,6 +12,9 @@ from celery import Celery, Task
 from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 
+from broker import shape
+from broker.carrier import UNREADABLE
+
 SEALED = "(sealed)"
 _log = logging.getLogger(__name__)
 
@@ -21,6 +24,7 @@ class SealedRequest(Request):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        shape.check(self.request_dict, self._payload)  # type: ignore[attr-defined]
         for field in ("argsrepr", "kwargsrepr"):
             self._request_dict[field] = SEALED  # type: ignore[attr-defined]
         self._argsrepr = self._kwargsrepr = SEALED
@@ -45,6 +49,20 @@ class SealedCelery(Celery):
 
 class SealedConsumer(Consumer):
     """Messages that cannot be read are rejected and counted by name, never dumped."""
+
+    def create_task_handler(self, *args: Any, **options: Any) -> Any:
+        """As Celery's; a message that breaks its reader is rejected instead of ending the worker, and its next one."""
+        handle = super().create_task_handler(*args, **options)
+
+        def handle_readable(message: Any) -> Any:
+            try:
+                return handle(message)
+            except UNREADABLE as error:
+                _log.warning("unreadable_message_rejected", extra={"reason": type(error).__name__})
+                if not message.acknowledged:
+                    message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
+
+        return handle_readable
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
         """A body that is no task message at all."""

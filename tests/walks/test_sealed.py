@@ -1,0 +1,246 @@
+"""Sealed views: no query, URL, page text or secret is to be found anywhere once its reader has read it."""
+
+import base64
+import json
+import re
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg2
+import pytest
+from celery import Celery
+from psycopg2 import sql
+from redis import Redis
+
+from ops.lab.control import LabControl
+from tests.fleet import Fleet, wait_until
+
+SECONDS = 40.0  # the broker's file is compacted every 20 s
+
+
+@pytest.fixture
+def canary() -> str:
+    """A word that stands nowhere else."""
+    return f"kanarie{uuid4().hex}"
+
+
+@pytest.fixture
+def foreigner(fleet: Fleet) -> Iterator[Celery]:
+    """Somebody else's producer, which hides nothing."""
+    app = Celery("foreign", broker=fleet.settings.broker_url, backend=fleet.settings.result_url)
+    app.conf.update(task_serializer="json", task_routes={"*": {"queue": "fetch"}}, task_create_missing_queues=True)
+    yield app
+    app.close()
+
+
+def views(fleet: Fleet) -> dict[str, str]:
+    """Everything that people, disks and stores can show, by name."""
+    return {
+        "logs": fleet.logs() + fleet.log.read_text(),
+        "database": database_text(fleet),
+        "broker": store_text(fleet.settings.broker_url),
+        "results": store_text(fleet.settings.result_url),
+        **flower_pages(fleet),
+        **files(fleet.root / "broker"),
+        **files(fleet.root / "results"),
+    }
+
+
+def database_text(fleet: Fleet) -> str:
+    connection = psycopg2.connect(fleet.settings.database_url)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+            found = []
+            for (table,) in cursor.fetchall():
+                cursor.execute(sql.SQL("SELECT row_to_json(t)::text FROM {} t").format(sql.Identifier(table)))
+                found += [row[0] for row in cursor.fetchall()]
+            cursor.execute("SELECT query FROM pg_stat_activity")
+            return "\n".join(found + [row[0] or "" for row in cursor.fetchall()])
+    finally:
+        connection.close()
+
+
+def store_text(url: str) -> str:
+    """Every key of a Valkey with its whole value, base64 bodies opened."""
+    store = Redis(unix_socket_path=url.removeprefix("redis+socket://"))
+    readers = {b"string": store.get, b"list": lambda key: store.lrange(key, 0, -1), b"hash": store.hgetall}
+    readers |= {b"set": store.smembers, b"zset": lambda key: store.zrange(key, 0, -1)}
+    text = "\n".join(f"{key!r} {readers[store.type(key)](key)!r}" for key in store.keys("*"))
+    store.close()
+    return text + opened(text)
+
+
+def opened(text: str) -> str:
+    """The base64 of a message body, decoded: Celery writes bodies so."""
+    found = []
+    for word in re.findall(r"[A-Za-z0-9+/]{40,}={0,2}", text):
+        try:
+            found.append(base64.b64decode(word + "=" * (-len(word) % 4)).decode(errors="replace"))
+        except ValueError:
+            continue
+    return "\n".join(found)
+
+
+def flower_pages(fleet: Fleet) -> dict[str, str]:
+    """Flower's pages and API, as the person with the password sees them."""
+    words = re.search(r"(http://127\S+)\s+user (\S+), password (\S+)", fleet.log.read_text())
+    assert words is not None
+    url, user, password = words.groups()
+    token = base64.b64encode(f"{user}:{password}".encode()).decode()
+
+    def page(path: str) -> str:
+        request = urllib.request.Request(url + path, headers={"Authorization": f"Basic {token}"})
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return reply.read().decode()
+
+    port = int(url.rsplit(":", 1)[1].strip("/"))
+    wait_until(lambda: listens(port), seconds=30, what="Flower listens")
+    tasks = page("api/tasks?limit=1000")
+    pages = {f"flower {path}": page(path) for path in ("", "tasks", "workers", "broker", "api/workers?refresh=1")}
+    pages |= {f"flower {task}": page(f"task/{task}") for task in list(json.loads(tasks))[:50]}
+    return pages | {"flower api/tasks": tasks}
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def files(folder: Path) -> dict[str, str]:
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text(errors="replace")
+            found[f"file {path.name}"] = text + opened(text)
+    return found
+
+
+def leaks(fleet: Fleet, *words: str) -> list[str]:
+    """The views in which any of the words is still to be seen, after what passes has had its time to pass."""
+    until = time.monotonic() + SECONDS
+    while True:
+        found = [name for name, text in views(fleet).items() if any(word in text for word in words)]
+        if not found or time.monotonic() > until:
+            return found
+        time.sleep(1)
+
+
+def seen_by_flower(fleet: Fleet, task_id: str) -> bool:
+    return task_id in flower_pages(fleet)["flower api/tasks"]
+
+
+def test_views_show_a_canary_that_is_not_hidden(fleet: Fleet, lab: LabControl, canary: str) -> None:
+    """The sieve itself: a word that lies in a store, a table and a log is found there."""
+    del lab
+    store = Redis(unix_socket_path=fleet.settings.broker_url.removeprefix("redis+socket://"))
+    store.set("sieve", base64.b64encode(f"x{canary}".encode() * 3))
+    fleet.project()
+    project = fleet.fetch("https://text.example/", context=fleet.context(project=f"p.{canary}"))
+    assert project["error"]["code"] == "capability_disabled"
+    (fleet.root / "log" / "sieve.log").write_text(canary)
+    shown = views(fleet)
+    assert canary in shown["broker"]
+    assert canary in shown["logs"]
+    store.delete("sieve")
+    (fleet.root / "log" / "sieve.log").unlink()
+
+
+def test_query_and_page_text_are_nowhere_once_the_reply_was_read(fleet: Fleet, lab: LabControl, canary: str) -> None:
+    """M119, M157, C9: the URL's path and query, and the page's text and title, of a completed and a failed call."""
+    page = f"<html><title>T{canary}title</title><body><p>{canary}text is here, and it is long enough to be read.</p>"
+    lab.site("secretive.example", site="page", body=page)
+    done = fleet.fetch(f"https://secretive.example/{canary}path?q={canary}query")
+    failed = fleet.fetch(f"https://notfound.example/{canary}path?q={canary}query")
+    refused = fleet.fetch(f"https://secretive.example/?token={canary}")
+    assert canary in done["value"]["content"]
+    assert (failed["error"]["code"], refused["error"]["code"]) == ("http_error", "secret_in_url")
+    assert canary not in json.dumps([failed, refused])
+    assert leaks(fleet, canary) == []
+
+
+def test_foreign_producer_that_hides_nothing_leaks_nothing(
+    fleet: Fleet, lab: LabControl, foreigner: Celery, canary: str
+) -> None:
+    """Its headers carry the arguments in clear; what the fleet shows of them is sealed on receipt."""
+    lab.site("secretive.example", site="page", body=f"<p>{canary}text that is long enough to be read by anybody.</p>")
+    arguments = {"url": f"https://secretive.example/?q={canary}"}
+    sent = [
+        foreigner.send_task("web_fetch", kwargs={"arguments": arguments, "context": fleet.context()}),
+        foreigner.send_task("web_fetch", args=[arguments]),
+        foreigner.send_task("web_fetch", kwargs={"arguments": {canary: canary}, "context": {"x": canary}}),
+        foreigner.send_task("web_fetch", kwargs={"arguments": canary, "context": fleet.context()}),
+    ]
+    outcomes = [result.get(timeout=60)["outcome"] for result in sent]
+    assert outcomes == ["completed", "refused", "refused", "refused"]
+    for result in sent:
+        result.forget()
+    wait_until(lambda: seen_by_flower(fleet, sent[0].id), what="Flower has heard of the task")
+    assert leaks(fleet, canary) == []
+
+
+def test_messages_that_cannot_be_read_are_dropped_without_a_word_of_them(
+    fleet: Fleet, lab: LabControl, foreigner: Celery, canary: str
+) -> None:
+    """Unknown tasks, broken bodies and no messages at all: the worker stays up and says no word of their content."""
+    unknown = foreigner.send_task(
+        "no_such_task", args=[canary], kwargs={"secret": canary}, argsrepr=canary, kwargsrepr=canary
+    )
+    store = Redis(unix_socket_path=fleet.settings.broker_url.removeprefix("redis+socket://"))
+    headers = {"id": uuid4().hex, "task": "web_fetch", "argsrepr": canary, "kwargsrepr": canary, "lang": "py"}
+    properties = {"delivery_info": {"exchange": "", "routing_key": "fetch"}, "body_encoding": "base64"}
+    bodies = [
+        ("application/json", "{" + canary, headers),
+        ("application/json", json.dumps([canary]), headers),
+        ("application/json", json.dumps({"hello": canary}), {}),
+        ("application/x-python-serialize", canary, headers),
+        ("text/plain", canary, headers | {"task": None}),
+        ("application/json", json.dumps([[], {}, canary]), headers),
+        ("application/json", json.dumps([{canary: 1}, [canary], {}]), headers),
+        ("application/json", json.dumps([None, None, None]), headers),
+        ("application/json", json.dumps([[], {}, {}]), {"task": "web_fetch", "argsrepr": canary}),
+        ("application/json", json.dumps([[], {}, {}]), headers | {"eta": canary}),
+        ("application/json", json.dumps([[], {}, {}]), headers | {"timelimit": canary}),
+        ("application/json", json.dumps([[], {}, {}]), headers | {"retries": canary}),
+        ("application/json", json.dumps([[], {}, {"callbacks": canary, "chain": canary}]), headers),
+    ]
+    for kind, body, said in bodies:
+        message = {
+            "body": base64.b64encode(body.encode()).decode(),
+            "content-type": kind,
+            "content-encoding": "utf-8",
+            "headers": said,
+            "properties": properties | {"delivery_tag": uuid4().hex, "correlation_id": uuid4().hex},
+        }
+        store.lpush("fetch", json.dumps(message))
+    for item in (
+        canary,
+        f'["{canary}"]',
+        "{}",
+        json.dumps({"properties": canary}),
+        json.dumps({"body": canary}),
+        "\xff",
+    ):
+        store.lpush("fetch", item)
+    pids = {process.pid for process in fleet.workers()}
+    with pytest.raises(Exception, match="no_such_task"):
+        unknown.get(timeout=30)
+    unknown.forget()
+    assert fleet.fetch("https://text.example/")["outcome"] == "completed"
+    wait_until(lambda: store.llen("fetch") == 0 and store.hlen("unacked") == 0, seconds=20, what="nothing is left")
+    assert {process.pid for process in fleet.workers()} == pids
+    assert leaks(fleet, canary) == []
+    del lab
+
+
+def test_secret_of_the_stack_is_in_no_view(fleet: Fleet, lab: LabControl) -> None:
+    """The one password that is printed, once, on the terminal of `outrider up`, is in no log and no store."""
+    del lab
+    words: Any = re.search(r"password (\S+)", fleet.log.read_text())
+    shown = views(fleet) | {"logs": fleet.logs()}
+    assert [name for name, text in shown.items() if words.group(1) in text] == []
