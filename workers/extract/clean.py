@@ -3,6 +3,7 @@
 import re
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+_FENCES = ("```", "~~~")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\u2028\u2029]")
 
 
@@ -51,6 +52,6 @@ def fit(blocks: list[str], limit: int) -> tuple[str, bool]:
 
 def _part(block: str, limit: int) -> str:
     """The first lines of a block; a code block's fence is closed again."""
-    fence = block[: len(block) - len(block.lstrip("`"))]
-    closing = f"\n{fence}" if len(fence) > 2 else ""
+    fence = block[: len(block) - len(block.lstrip(block[:1]))] if block[:3] in _FENCES else ""
+    closing = f"\n{fence}" if fence else ""
     return cut(block, max(0, limit - len(closing)))[0][: max(0, limit - len(closing))] + closing

@@ -9,6 +9,7 @@ _LANGUAGE = re.compile(
     r"(?:^|[\s:])(?:language|lang|highlight-source|highlight|brush:|sourcecode|src)[-: ]+([a-z0-9+#_]{1,20})(?![\w-])"
     r"|^(\w{1,20}) sourcecode"
 )
+_FENCE_MAX = 16
 _NO_LANGUAGE = frozenset({"", "default", "none", "text", "plain", "plaintext", "notranslate", "txt"})
 _LINE_CLASSES = frozenset({"line", "code-line", "view-line", "hljs-line", "token-line", "cl"})
 _ENDS_LINE = tags("div p li tr dt dd")
@@ -23,13 +24,20 @@ def write_code(node: Node, outer: tuple[Node, ...]) -> str:
         lines.pop()
     if not lines:
         return ""
-    longest = max((len(line) - len(line.lstrip().lstrip("`")) - _indent(line) for line in lines), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = _fence(lines)
+    if not fence:
+        return "\n".join(f"    {line}" if line else "" for line in lines)
     return "\n".join((fence + _language(node, outer), *lines, fence))
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _fence(lines: list[str]) -> str:
+    """A fence that no line of the block can close; empty when that would be longer than anybody writes."""
+    for mark in "`~":
+        runs = (len(line) - len(line.lstrip(mark)) for line in map(str.lstrip, lines))
+        longest = max(runs, default=0)
+        if longest < _FENCE_MAX:
+            return mark * max(3, longest + 1)
+    return ""
 
 
 def verbatim(node: Node) -> str:

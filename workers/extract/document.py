@@ -11,6 +11,7 @@ from workers.extract.json import NotJson, render_json
 from workers.extract.plain import render_markdown, render_text
 from workers.extract.sniff import Sniffed, sniff
 
+_BODY_BYTES_MAX = 4_194_304  # the largest profile's; what the transport lets through is read whole up to here
 _KINDS: dict[Sniffed, Kind] = {"html": "html", "text": "text", "markdown": "markdown", "json": "json"}
 _ANY_KINDS: dict[Sniffed, Kind] = {**_KINDS, "xml": "text", "stream": "text"}
 
@@ -36,7 +37,7 @@ def _extract(body: bytes, *, content_type: str | None, base_url: str, limits: Li
     kind = (_ANY_KINDS if "any" in limits.media else _KINDS).get(sniffed)
     if kind is None or not {kind, "any"} & set(limits.media):
         raise UnsupportedContentType("The content is not of a kind that is read.", kind=sniffed)
-    held = body[: limits.decoded_bytes]
+    held = body[: max(limits.decoded_bytes, _BODY_BYTES_MAX)]
     if kind == "json":
         charset = name_json_charset(held, media.charset)
     else:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from schemas.document import Link
 from workers.extract.classify import choose, weigh
-from workers.extract.clean import fit
+from workers.extract.clean import clean, cut, fit
+from workers.extract.flat import flat_text
 from workers.extract.guard import tame
 from workers.extract.head import parse, read_base, read_refresh, read_title
 from workers.extract.ink import Ink
@@ -31,7 +32,8 @@ class Page:
 
 def render_html(source: str, *, base_url: str, source_chars: int, links_max: int) -> Page:
     """The page's readable text, at most `source_chars` of it."""
-    root, cut_deep = parse(tame(source.encode("utf-8", "replace")))
+    markup = tame(source.encode("utf-8", "replace"))
+    root, cut_deep = parse(markup)
     if root is None:
         return Page()
     base = read_base(root, base_url)
@@ -40,11 +42,14 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     body = root.find(".//body")
     if body is None:
         return Page(title=title, refresh=refresh)
+    if cut_deep:
+        text, _ = cut(clean(flat_text(markup, source_chars)), source_chars)
+        return Page(title=title, text=text, truncated=True, refresh=refresh)
     tree = _grown(body)
     ink = Ink(base, links_max, chars_max=source_chars, chars_left=source_chars)
     blocks = _content(tree, title, ink)
     text, cut_long = fit(blocks, source_chars)
-    truncated = cut_deep or cut_long or ink.is_dry or tree.truncated
+    truncated = cut_long or ink.is_dry or tree.truncated
     return Page(title=title, text=text, links=tuple(ink.links.values()), truncated=truncated, refresh=refresh)
 
 

@@ -25,6 +25,7 @@ _XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[\s?]|<(?:rss|feed|rdf:RDF|sv
 _XHTML_ROOT = re.compile(rb"<html[^>]*+xmlns\s*=|<!doctype\s+html", re.IGNORECASE)
 _JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+[\"}]|\[\s*+[\[{\"\]\dtfn-])")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # mimesniff's "binary data bytes"
+_CONTROLS_MAX = 16  # a stray one is a typo of somebody's editor; noise has over a hundred in a kilobyte
 _UTF16_BOMS = (b"\xfe\xff", b"\xff\xfe")
 _UNSAID = frozenset({"", "application/octet-stream", "unknown/unknown", "application/unknown", "binary/octet-stream"})
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -44,18 +45,20 @@ def sniff(body: bytes, media: MediaType) -> Sniffed:
     if essence in _UNSAID:
         return _by_bytes(body, media)
     kind = _by_header(body, essence)
-    return "binary" if kind in {"html", "text", "markdown", "json", "xml"} and _has_nul(body, media) else kind
+    return "binary" if kind in {"html", "text", "markdown", "json", "xml"} and _is_noise(body, media) else kind
 
 
 def _has_magic(body: bytes) -> bool:
     return body.startswith(_MAGIC) or any(body[place : place + len(mark)] == mark for place, mark in _INNER_MAGIC)
 
 
-def _has_nul(body: bytes, media: MediaType) -> bool:
-    """NUL in the first kilobyte of what does not begin as a page; UTF-16 is told by its mark or its label."""
+def _is_noise(body: bytes, media: MediaType) -> bool:
+    """NUL, or control after control, in the first kilobyte of what does not begin as a page. UTF-16 is full of NUL."""
     if body.startswith(_UTF16_BOMS) or media.charset.lower().startswith("utf-16"):
         return False
-    return b"\0" in body[:_WINDOW] and not _HTML.match(body)
+    head = body[:_WINDOW]
+    noise = b"\0" in head or sum(1 for _ in _CONTROL.finditer(head)) > _CONTROLS_MAX
+    return noise and not _HTML.match(body)
 
 
 def _by_bytes(body: bytes, media: MediaType) -> Sniffed:

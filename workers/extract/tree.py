@@ -14,11 +14,12 @@ Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml ha
 
 NODES_MAX = 100_000  # a page of 2 MB has under 40,000; the rest of a flood is not read
 DEPTH_MAX = 256  # real pages stay under 60; deeper text is kept, its structure is not
-_NEVER = tags(
+NEVER = tags(
     "script style template iframe object embed svg canvas audio video select option button input textarea head link "
     "meta map area source track datalist progress meter dialog frame frameset noframes applet param basefont"
 )
 _LEAKY = tags("svg button select option textarea audio video canvas object map")
+_LEAKS_MAX = 16  # each is looked through whole, and they may nest
 _CONTENT_TAGS = ("main", "article", "h1", "p")
 _FORM_CONTENT_TAGS = ("main", "article", "h1", "h2", "pre")
 _STREAMED = re.compile(r"S:[0-9a-f]{1,8}\Z")
@@ -67,7 +68,7 @@ class Tree:
 
 def grow(body: Element, *, noscript: bool = False, furniture: bool = False) -> Tree:
     """The tree of a page's body; `noscript` and `furniture` read also what is left out at first."""
-    never = _NEVER if noscript else _NEVER | {"noscript"}
+    never = NEVER if noscript else NEVER | {"noscript"}
     grower = _Grower(Tree([]), never, furniture=furniture)
     grower.grow(body, 0, False, False, {})
     return grower.tree
@@ -76,10 +77,11 @@ def grow(body: Element, *, noscript: bool = False, furniture: bool = False) -> T
 class _Grower:
     """The one pass over a page's elements, within its budgets."""
 
-    __slots__ = ("furniture", "never", "tree")
+    __slots__ = ("furniture", "leaks_left", "never", "tree")
 
     def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool) -> None:
         self.tree, self.never, self.furniture = tree, never, furniture
+        self.leaks_left = _LEAKS_MAX
 
     def grow(self, element: Element, depth: int, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:  # noqa: FBT001 - keywords cost 6 %
         tag = element.tag
@@ -136,10 +138,19 @@ class _Grower:
     def _entered(self, element: Element) -> Attributes | None:
         """The attributes of an element that is read; None for one that is not."""
         tag = element.tag
-        if tag.__class__ is not str or (tag in self.never and not _leaks(element, tag)):
+        if tag.__class__ is not str or (tag in self.never and not self._leaks(element, tag)):
             return None
         attrs: Attributes = dict(element.items()) if element.attrib else _NONE  # type: ignore[arg-type] # all are str
-        return None if attrs and _is_hidden(attrs) else attrs
+        return None if attrs and is_hidden(attrs) else attrs
+
+    def _leaks(self, element: Element, tag: str) -> bool:
+        """Whether content fell into an element that has none: libxml2 does not close `<button><svg>` (WCXB 5216)."""
+        if tag == "template":
+            return element.get("shadowrootmode") is not None
+        if tag not in _LEAKY or self.leaks_left == 0 or not _holds(element, _CONTENT_TAGS):
+            return False
+        self.leaks_left -= 1
+        return True
 
     def _flat(self, element: Element) -> str:
         """The visible text of a subtree that lies too deep for structure."""
@@ -173,18 +184,11 @@ def squeeze(text: str) -> str:
     return (" " if text[0].isspace() else "") + words + (" " if text[-1].isspace() else "")
 
 
-def _leaks(element: Element, tag: str) -> bool:
-    """Whether content fell into an element that never holds any: libxml2 does not close `<button><svg>` (WCXB 5216)."""
-    if tag == "template":
-        return element.get("shadowrootmode") is not None
-    return tag in _LEAKY and _holds(element, _CONTENT_TAGS)
-
-
 def _holds(element: Element, tags: tuple[str, ...]) -> bool:
     return next(element.iter(*tags), None) is not None
 
 
-def _is_hidden(attrs: Attributes) -> bool:
+def is_hidden(attrs: Attributes) -> bool:
     """Whether nobody sees the element. React's streamed segments arrive hidden and are moved into view."""
     if "hidden" in attrs:
         return not _STREAMED.match(attrs.get("id", ""))
