@@ -2,7 +2,7 @@
 
 from lxml import etree
 
-from workers.extract.marks import CONSENT, FURNITURE, INLINE, NAMED, judge
+from workers.extract.marks import CONSENT, FURNITURE, INLINE, NAMED, Attributes, judge
 from workers.extract.tree import NEVER, is_hidden
 
 _CHUNK_BYTES = 65_536
@@ -32,7 +32,7 @@ class _Reader:
         self._out: list[str] = []
 
     def start(self, tag: str | bytes, attrib: dict[str | bytes, str | bytes]) -> None:
-        if self._unseen or _is_unseen(str(tag), dict(attrib)):  # type: ignore[arg-type] # of a parsed page, all are str
+        if self._unseen or _is_unseen(str(tag), {str(name): str(value) for name, value in attrib.items()}):
             self._unseen += 1
         elif tag not in INLINE or tag == "br":
             self._out.append("\n")
@@ -57,11 +57,7 @@ class _Reader:
         return "\n".join(line for line in lines if line)
 
 
-def _is_unseen(tag: str, attributes: Mapping[str, str]) -> bool:
-    attrs = dict(attributes)
-    unread = (
-        tag in NEVER
-        or tag in {"noscript", "title"}
-        or judge(tag, attrs, in_pre=False)[1] in {FURNITURE, NAMED, CONSENT}
-    )
-    return unread or bool(attrs and is_hidden(attrs))
+def _is_unseen(tag: str, attrs: Attributes) -> bool:
+    if tag in NEVER or tag in {"noscript", "title"} or (attrs and is_hidden(attrs)):
+        return True
+    return judge(tag, attrs, in_pre=False)[1] in {FURNITURE, NAMED, CONSENT}
