@@ -71,9 +71,8 @@ def test_exchange_refuses_when_the_pin_is_another_places_x3(transport, server, c
 def test_attempt_looks_nothing_up_when_the_pin_misses_x3(attempt, server, href):
     place = replace(Destination.parse(f"http://a.test:{server.port}/"), href=href.format(port=server.port))
     trace = Trace()
-    with pytest.raises(OutriderError) as seen:
+    with pytest.raises(Internal, match="The pin did not cover the host"):
         attempt(place, trace=trace)
-    assert seen.value.code in ("internal", "network_error")
     assert server.connections == 0
     assert trace.sent == "not_sent"
 
@@ -106,14 +105,29 @@ def test_exchange_reaches_the_literal_when_the_place_is_one(transport, address, 
     assert trace.peer == address
 
 
-@many_loopbacks
-def test_attempt_opens_no_socket_when_an_address_is_outside_the_pin(attempt, server):
-    place = Destination.parse(f"http://127.0.0.1:{server.port}/")
-    trace = Trace()
-    with pytest.raises(OutriderError):
-        attempt(place, "127.0.0.2", trace=trace)
-    assert server.connections == 0
+def test_attempt_opens_no_socket_when_the_library_has_another_address_m129(attempt, server, lane):
+    place = Destination.parse(f"http://a.test:{server.port}/")
+    attempt(place)
+    lane.stale_pin = None  # so the library still knows a.test at 127.0.0.1
+    other, trace = Destination.parse(f"http://b.test:{server.port}/"), Trace()
+    with pytest.raises(Internal, match="outside the pin"):
+        attempt(replace(other, href=place.href), "93.184.215.14", trace=trace)
+    assert server.connections == 1
     assert trace.sent == "not_sent"
+
+
+@pytest.mark.parametrize(
+    ("peer", "port", "passes"),
+    [("127.0.0.1", 80, True), ("127.0.0.1", 81, False), ("127.0.0.2", 80, False), ("?", 80, False)],
+)
+def test_attempt_lets_the_request_leave_when_the_peer_is_pinned_alone_x7(ca_file, peer, port, passes):
+    place, trace = Destination.parse("http://a.test/"), Trace()
+    wish = Wish(
+        place=place, addresses=pin_of(place).addresses, ask=Ask(), limits=LIMITS, left_seconds=5, ca_file=ca_file
+    )
+    made = Attempt(wish, Deadline.after(5), trace, lambda _count: None)
+    verdict = made._before_request(peer, "127.0.0.1", port, 1)
+    assert (verdict, trace.sent) == ((0, "sent") if passes else (1, "not_sent"))
 
 
 @pytest.mark.parametrize("row", cases("url", None), ids=lambda row: row["id"])
