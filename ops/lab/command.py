@@ -1,6 +1,7 @@
 """How a COMMAND starts in a lab: its environment, and the step of becoming it."""
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,10 @@ def environment(folder: Path) -> dict[str, str]:
 
 def execute(command: Sequence[str], environ: Mapping[str, str]) -> int:
     """Become COMMAND; comes back only with the status that says why not."""
+    # Looked for first: a PATH with a closed folder would make exec say "permission denied" of what is nowhere.
+    if "/" not in command[0] and shutil.which(command[0], path=environ.get("PATH")) is None:
+        sys.stderr.write(f"lab: {command[0]}: command not found\n")
+        return NOT_FOUND
     try:
         os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - no shell is what we want
     except FileNotFoundError:

@@ -13,7 +13,7 @@ import pytest
 
 import ops.lab
 from ops.lab import LabControl, LabSession
-from tests.ops.lab.visits import Go, Visit
+from tests.ops.lab.visits import Go, Ordinary, Visit
 
 VISIT = Path(__file__).with_name("visit.py")
 
@@ -65,19 +65,19 @@ def python() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def ordinary_python(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The same as an ordinary user without any capability, when root runs the tests."""
+def ordinary() -> Ordinary:
+    """An ordinary user without any capability, also when root runs the tests."""
     _need_lab()
     if os.geteuid() != 0:
-        pytest.skip("only root can become another user; as an ordinary user every other test has shown it already")
+        return Ordinary(uid=os.geteuid(), become=[], python=[sys.executable])
     if shutil.which("setpriv") is None:
-        pytest.skip("needs setpriv (util-linux)")
+        pytest.skip("needs setpriv (util-linux) to become an ordinary user")
     packages = next(entry for entry in sys.path if entry.endswith("site-packages"))
-    settings = ["HOME=/tmp", f"PYTHONPATH={packages}", "PYTHONDONTWRITEBYTECODE=1"]
-    become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", *settings]
+    become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    settings = ["env", "HOME=/tmp", f"PYTHONPATH={packages}", "PYTHONDONTWRITEBYTECODE=1"]
     for interpreter in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-        if _runs([*become, interpreter]):
-            return [*become, interpreter]
+        if _runs([*become, *settings, interpreter]):
+            return Ordinary(uid=65534, become=become, python=[*settings, interpreter])
     return pytest.skip("no interpreter here that an ordinary user may run: ours lies in a closed home")
 
 

@@ -1,4 +1,4 @@
-"""What a visitor in the lab brings back."""
+"""The nouns of the lab's tests: who visits, and what a visit brings back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,3 +27,12 @@ class Visit:
 
 
 Go = Callable[..., list[Visit]]
+
+
+@dataclass(frozen=True)
+class Ordinary:
+    """A user without rights: the words that become them, and those that start their interpreter."""
+
+    uid: int
+    become: list[str]
+    python: list[str]
