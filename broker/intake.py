@@ -64,7 +64,8 @@ def await_reply(
                 return _dump(replay(handle.tool, stored))
             ended_at = monotonic() if stored is not None and ended_at is None else ended_at
         except TaskRevokedError:
-            return _dump(_error(handle, "cancelled", Cancelled("The call was cancelled before it began.")))
+            result.forget()
+            return _dump(_revoked(handle, ledger))
         except Exception as error:  # noqa: BLE001 - whatever a task raised is told by its kind
             return _dump(_error(handle, "failed", Internal("The fleet could not answer.", kind=type(error).__name__)))
         else:
@@ -75,7 +76,6 @@ def await_reply(
 
 def cancel(handle: Handle) -> None:
     """Take the call back: a waiting one is dropped, a running one's connection is destroyed within a second."""
-    app.control.revoke(handle.task_id)
     app.control.broadcast("cancel_call", arguments={"task_id": handle.task_id})
 
 
@@ -89,6 +89,14 @@ def _told(handle: Handle, on_progress: Progress | None) -> Callable[[dict[str, A
             on_progress(str(facts.pop("stage", "")), facts)
 
     return hear
+
+
+def _revoked(handle: Handle, ledger: Ledger | None) -> Envelope:
+    """What a dropped message means: the call never began, unless it was delivered before and the ledger knows more."""
+    stored = None if ledger is None else find_ended(ledger, handle.project, handle.key)
+    if stored is not None:
+        return replay(handle.tool, stored)
+    return _error(handle, "cancelled", Cancelled("The call was cancelled before it began."))
 
 
 def _error(handle: Handle, outcome: str, error: OutriderError) -> Envelope:
