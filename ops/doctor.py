@@ -46,6 +46,10 @@ _DIAGNOSES = {
     ),
 }
 
+# What a lookup says when nobody answered it.
+_SILENT = frozenset({"timeout", "unreachable"})
+_NO_NETWORK = "connect this machine to a network, or set OUTRIDER_NAMESERVERS to a DNS server that it can reach"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -174,22 +178,22 @@ def _certificates(settings: Settings) -> Finding:
 
 def _names(settings: Settings, hosts: tuple[str, ...]) -> Iterator[Finding]:
     resolver = Resolver(settings.nameserver_list())
+    heard = False
     for host in hosts:
-        yield _name(resolver, host)
-    yield _network(resolver)
+        record = Lookup()
+        yield _name(resolver, host, record)
+        heard = heard or not _SILENT.issuperset(record.dns.values())
+    yield _network(resolver) if heard else Finding("network", "FAIL", "no DNS server answers", _NO_NETWORK)
 
 
-def _name(resolver: Resolver, host: str) -> Finding:
-    record = Lookup()
+def _name(resolver: Resolver, host: str, record: Lookup) -> Finding:
     began = time.monotonic()
     try:
         place = Destination.parse(f"https://{host}/")
         pin = resolver.pin(place, WEB_FETCH.limits, Deadline.after(DNS_SECONDS), record)
     except OutriderError as error:
-        answers = ", ".join(f"{family} {code}" for family, code in record.dns.items())
-        return Finding(
-            f"dns {host}", "FAIL", f"{error.message} ({error.code}{'; ' + answers if answers else ''})", error.hint
-        )
+        answers = "".join(f", {family} {code}" for family, code in record.dns.items())
+        return Finding(f"dns {host}", "FAIL", f"{error.message} ({error.code}{answers})", error.hint)
     spent = (time.monotonic() - began) * 1000
     return Finding(f"dns {host}", "ok", f"{len(pin.addresses)} public addresses in {spent:.0f} ms")
 
@@ -198,8 +202,7 @@ def _network(resolver: Resolver) -> Finding:
     try:
         diagnosis = resolver.diagnose(WEB_FETCH.limits, Deadline.after(DNS_SECONDS))
     except OutriderError as error:
-        todo = "connect this machine to a network, or set OUTRIDER_NAMESERVERS to a DNS server that it can reach"
-        return Finding("network", "FAIL", f"no DNS answers: {error.message}", todo)
+        return Finding("network", "FAIL", error.message, _NO_NETWORK)
     if diagnosis is None:
         return Finding("network", "ok", "DNS answers truly: no fake-IP proxy, no DNS64")
     seen, todo = _DIAGNOSES[diagnosis]

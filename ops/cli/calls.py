@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from ops.cli.carrying import Answer, Call, carry, own_context
-from ops.cli.printing import OK, UNKNOWN, exit_code, give, give_json, leave, say
+from ops.cli.printing import OURS, UNKNOWN, exit_code, give, give_json, leave, say
 from ops.cli.progress import Progress
 from schemas.tools import tool_names
 
@@ -44,7 +44,7 @@ def fetch(
     """
     arguments = {"url": url, "maxChars": max_chars, "offset": offset, "expectedHash": expected_hash}
     given = {name: value for name, value in arguments.items() if value is not None}
-    _carry(Call("web_fetch", given, own_context()), lambda value: give(_printed(value, form)), as_json=as_json)
+    _carry(Call("web_fetch", given, own_context()), lambda value: give(text_of(value, form)), as_json=as_json)
 
 
 def call(
@@ -80,7 +80,8 @@ def _carry(wanted: Call, give_value: Callable[[dict[str, Any]], None], *, as_jso
     with Progress() as progress:
         answer = carry(wanted, progress, show)
     code = exit_code(answer.envelope)
-    leave(UNKNOWN if answer.interrupted and code == OK else code)
+    # Whoever interrupted a call asked for no result, however it ended.
+    leave(UNKNOWN if answer.interrupted and code != OURS else code)
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -95,7 +96,8 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     return value
 
 
-def _printed(value: dict[str, Any], form: Format) -> str:
+def text_of(value: dict[str, Any], form: Format) -> str:
+    """A fetched page as it is to be printed."""
     if form is Format.JSON:
         return json.dumps(value, ensure_ascii=False, indent=2)
     content = str(value["content"])

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from broker import intake
 from broker import settings as configuration
+from broker.app import app
 from broker.intake import Handle
 from broker.ledger.engine import Ledger, ledger_engine
 from broker.ledger.receipts import read_receipt
@@ -30,6 +31,7 @@ REPLY_SECONDS = 150.0
 CANCEL_SECONDS = 12.0
 _TICK_SECONDS = 0.2
 _RECALL_SECONDS = 1.0
+_PING_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
 def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progress) -> Answer:
     ledger = ledger_engine(serving.settings.require_database_url(), size=1)
     try:
+        _wait_for_worker(serving, interrupts)
         handle = intake.submit(call.tool, call.arguments, call.context, progress=True)
         progress.tell("queued")
         waiting = _Waiting(handle, ledger, progress)
@@ -92,6 +95,18 @@ def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progr
         )
     finally:
         ledger.dispose()
+
+
+def _wait_for_worker(serving: Serving, interrupts: Interrupts) -> None:
+    """Send to a worker of our own only when it listens: one that is starting cannot hear that a call is taken back.
+
+    Raises: StartInterrupted, StackError when it does not stay up.
+    """
+    while serving.own and not app.control.ping(timeout=_PING_SECONDS, limit=1):
+        if interrupts.asked():
+            raise StartInterrupted
+        if trouble := serving.trouble():
+            raise StackError(trouble)
 
 
 class _Waiting:
@@ -129,7 +144,7 @@ def _watch(waiting: _Waiting, serving: Serving, interrupts: Interrupts, progress
         if interrupts.asked():
             give_up_at = give_up_at or time.monotonic() + CANCEL_SECONDS
             progress.tell("cancelling")
-            # Said again and again: a worker that is only starting does not hear it the first time.
+            # Said again and again: a worker that is only connecting does not hear it the first time.
             intake.cancel(waiting.handle)
             if interrupts.hurry() or time.monotonic() > give_up_at:
                 return _envelope(waiting.handle.tool, "unknown", OutcomeUnknown("Interrupted before an answer came."))

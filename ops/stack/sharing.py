@@ -38,9 +38,13 @@ def joined(settings: Settings, state: home.State) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A stack that answers calls. `trouble` says what of it does not stay up; of a stack of others it knows nothing."""
+    """A stack that answers calls. `trouble` says what of it does not stay up; of a stack of others it knows nothing.
+
+    Shape: `own` is a stack that was started for this process alone: its worker may still be starting.
+    """
 
     settings: Settings
+    own: bool = False
     trouble: Callable[[], str | None] = lambda: None
 
 
@@ -118,4 +122,4 @@ def _own(held: ExitStack, plan: Plan, until: float) -> Serving | None:
         if time.monotonic() > until:
             raise
         return None
-    return Serving(stack.settings, stack.supervisor.trouble)
+    return Serving(stack.settings, own=True, trouble=stack.supervisor.trouble)

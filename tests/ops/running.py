@@ -70,7 +70,8 @@ class Command:
         status = self.process.wait(timeout=seconds)
         self._reader.join()
         while not self._arriving.empty():
-            self.lines.append(self._arriving.get() or "")
+            if (line := self._arriving.get()) is not None:
+                self.lines.append(line)
         return status
 
 

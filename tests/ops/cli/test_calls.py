@@ -1,0 +1,112 @@
+"""`outrider fetch` and `call` with a stack that each call starts for itself."""
+
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.stack import home as homes
+from schemas.envelope import Envelope
+from tests.ops.running import command, of_home, outrider
+
+REFUSED_URL = "http://127.0.0.1/"
+
+
+def test_a_refused_fetch_prints_its_envelope_alone(home: Path) -> None:
+    ended = outrider("fetch", REFUSED_URL, "--json", home=home)
+    envelope = Envelope.model_validate_json(ended.stdout)
+    assert ended.returncode == 2, ended.stderr
+    assert (envelope.outcome, envelope.operation) == ("refused", None)
+    assert envelope.error is not None
+    assert envelope.error.code == "blocked_address"
+    assert "hint: " in ended.stderr
+    assert "receipt: none; nothing left this machine" in ended.stderr
+    assert of_home(home) == []
+
+
+def test_a_fetch_without_a_network_fails_with_a_receipt_in_plain_words(home: Path) -> None:
+    ended = outrider("fetch", "https://example.com/", home=home)
+    assert ended.returncode == 3, ended.stderr
+    assert ended.stdout == ""
+    lines = ended.stderr.splitlines()
+    assert lines[:3] == ["starting the embedded stack", "queued", "resolving example.com"]
+    assert any(line.startswith("failed: ") for line in lines)
+    assert "not_sent" in lines[-1]
+
+
+def test_a_call_with_unknown_fields_is_refused_and_names_no_value(home: Path) -> None:
+    arguments = json.dumps({"url": REFUSED_URL, "secret_field": "canary-value"})
+    ended = outrider("call", "web_fetch", "--arguments", arguments, "--json", home=home)
+    envelope = Envelope.model_validate_json(ended.stdout)
+    assert ended.returncode == 2, ended.stderr
+    assert envelope.error is not None
+    assert envelope.error.code == "invalid_arguments"
+    assert "canary-value" not in ended.stdout + ended.stderr
+
+
+@pytest.fixture
+def silent_dns() -> Iterator[str]:
+    """The address of a nameserver that takes every question and answers none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        try:
+            server.bind(("127.53.0.1", 53))
+        except PermissionError:
+            pytest.skip("port 53 is for root alone here")
+        yield "127.53.0.1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_ends_as_cancelled_and_sends_nothing(number: signal.Signals, home: Path) -> None:
+    with command("ops", "fetch", "https://example.com/", home=home) as running:
+        running.wait_for("starting the embedded stack")
+        assert running.end(number) == 4
+    assert "receipt: none; the call was taken back before it began" in running.lines
+    assert of_home(home) == []
+    assert not homes.left_state(homes.open_home(home))
+
+
+def test_an_interrupted_call_is_cancelled_with_a_receipt_and_leaves_nothing(home: Path, silent_dns: str) -> None:
+    with command("ops", "fetch", "https://example.com/", home=home, OUTRIDER_NAMESERVERS=silent_dns) as running:
+        running.wait_for("resolving example.com")
+        assert running.end(signal.SIGINT) == 4
+    assert any(line.startswith("cancelled: ") for line in running.lines), running.lines
+    assert "not_sent" in running.lines[-1]
+    assert of_home(home) == []
+
+
+def test_a_home_that_cannot_be_used_is_our_fault_in_a_valid_envelope(home: Path) -> None:
+    home.write_text("a file where the folder should be")
+    ended = outrider("fetch", REFUSED_URL, "--json", home=home)
+    envelope = Envelope.model_validate_json(ended.stdout)
+    assert ended.returncode == 1
+    assert envelope.error is not None
+    assert envelope.error.code == "internal"
+    assert "OUTRIDER_HOME" in ended.stderr
+
+
+def test_a_status_of_nothing_says_how_to_start(home: Path) -> None:
+    ended = outrider("status", home=home)
+    assert ended.returncode == 3
+    assert "outrider up" in ended.stderr
+    assert not home.exists()
+
+
+def test_the_doctor_without_a_network_says_what_to_do(home: Path) -> None:
+    ended = outrider("doctor", "--json", home=home)
+    found = {finding["name"]: finding for finding in json.loads(ended.stdout)}
+    assert ended.returncode == 1
+    assert {name for name, finding in found.items() if finding["state"] == "FAIL"} == {"dns example.com", "network"}
+    assert "OUTRIDER_NAMESERVERS" in found["network"]["todo"]
+    assert found["workers"]["state"] == "warn"
+    assert {"python", "clock", "home", "stack", "durability", "schema", "broker", "result store"} < set(found)
+
+
+def test_the_doctor_names_a_database_that_is_away_without_its_password(home: Path) -> None:
+    away = "postgresql://me:canary-password@127.0.0.1:1/ledger"
+    ended = outrider("doctor", home=home, OUTRIDER_DATABASE_URL=away)
+    assert ended.returncode == 1
+    assert "FAIL  database: " in ended.stdout
+    assert "canary-password" not in ended.stdout + ended.stderr

@@ -1,0 +1,118 @@
+"""`outrider up` and the commands that speak to a running stack."""
+
+import base64
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.ops.running import Command, command, of_home, outrider, wait_until
+
+PARTS = {"postgres", "broker", "results", "flower", "worker-1", "care", "beat"}
+
+
+def test_up_tells_where_each_part_is(fleet: Command) -> None:
+    assert {line.split()[0] for line in fleet.lines if line.startswith("  ")} >= PARTS
+
+
+def test_a_second_up_says_who_runs(fleet: Command, fleet_home: Path) -> None:
+    ended = outrider("up", home=fleet_home)
+    assert ended.returncode == 1
+    assert str(fleet.process.pid) in ended.stderr
+
+
+def test_status_sees_workers_queues_and_operations(fleet: Command, fleet_home: Path) -> None:
+    def workers() -> set[str]:
+        ended = outrider("status", "--json", home=fleet_home)
+        said = json.loads(ended.stdout)
+        assert ended.returncode == 0, ended.stderr
+        assert said["owner"] == fleet.process.pid
+        assert set(said["queues"]) == {"search", "fetch", "models", "care", "celery"}
+        assert said["operations"]["pending"] == 0
+        return {name.partition("@")[0] for name in said["workers"]}
+
+    wait_until(lambda: workers() >= {"worker-1", "care"}, "the workers answer")
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_fetch_uses_the_running_stack(fleet_home: Path) -> None:
+    ended = outrider("fetch", "http://127.0.0.1/", home=fleet_home)
+    assert ended.returncode == 2, ended.stderr
+    assert outrider("status", home=fleet_home).returncode == 0
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_project_is_saved_and_shown_and_what_is_not_named_stays(fleet_home: Path) -> None:
+    words = ("project", "set", "research", "--enabled", "--fetch", "--agents", "designer, planner,")
+    assert outrider(*words, home=fleet_home).returncode == 0
+    outrider("project", "set", "research", "--no-fetch", home=fleet_home)
+    shown = json.loads(outrider("project", "show", "research", "--json", home=fleet_home).stdout)
+    assert (shown["enabled"], shown["fetch_enabled"], shown["generation"]) == (True, False, 2)
+    assert shown["agents"] == ["designer", "planner"]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_receipt_is_shown_byte_for_byte_and_its_digest_judged(fleet_home: Path) -> None:
+    fetched = json.loads(outrider("fetch", "https://example.com/", "--json", home=fleet_home).stdout)
+    ended = outrider("receipt", "show", fetched["operation"], "--json", home=fleet_home)
+    assert ended.returncode == 0
+    assert json.loads(ended.stdout)["operation"] == fetched["operation"]
+    assert fetched["receipt"]["digest"] in ended.stderr
+    assert outrider("receipt", "show", "0" * 32, home=fleet_home).returncode == 3
+
+
+@pytest.mark.usefixtures("fleet")
+def test_migrating_twice_changes_nothing(fleet_home: Path) -> None:
+    assert "current" in outrider("migrate", home=fleet_home).stderr
+
+
+def test_flower_is_read_only_behind_its_password(fleet: Command) -> None:
+    words = next(line for line in fleet.lines if line.startswith("  flower")).replace(",", "").split()
+    url, user, password = words[3], words[5], words[7]
+    proof = base64.b64encode(f"{user}:{password}".encode()).decode()
+    assert _status(url + "api/workers", {}) == 401
+    assert _status(url + "api/workers", {"Authorization": f"Basic {proof}"}) == 200
+    assert _status(url + "api/worker/shutdown/x", {"Authorization": f"Basic {proof}"}, b"") == 403
+
+
+def _status(url: str, headers: dict[str, str], body: bytes | None = None) -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=20) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+@pytest.mark.fault
+def test_a_killed_worker_is_started_again_and_said(fleet: Command, fleet_home: Path) -> None:
+    line = next(line for line in fleet.lines if line.startswith("  care"))
+    os.kill(int(line.split()[2]), signal.SIGKILL)
+    fleet.wait_for("care ended with status -9")
+    wait_until(lambda: "care@" in outrider("status", home=fleet_home).stdout, "care answers again")
+
+
+@pytest.mark.fault
+def test_drain_ends_a_running_stack_and_leaves_nothing(home: Path) -> None:
+    with command("ops", "up", home=home) as running:
+        running.wait_for("Ctrl-C drains", seconds=90)
+        assert outrider("drain", home=home).returncode == 0
+        assert running.process.wait(timeout=30) == 0
+    assert of_home(home) == []
+    assert "nothing is running" in outrider("drain", home=home).stderr
+
+
+@pytest.mark.fault
+def test_nothing_outlives_a_killed_up_and_the_next_one_heals(home: Path) -> None:
+    with command("ops", "up", home=home) as running:
+        running.wait_for("Ctrl-C drains", seconds=90)
+        assert running.end(signal.SIGKILL) == -9
+        wait_until(lambda: of_home(home) == [], "the kernel ended the parts")
+    ended = outrider("fetch", "http://127.0.0.1/", home=home)
+    assert ended.returncode == 2, ended.stderr
+    assert psutil.pid_exists(running.process.pid) is False
