@@ -2,8 +2,9 @@
 
 from lxml import etree
 
+from workers.extract.hidden import is_hidden
 from workers.extract.marks import CONSENT, FURNITURE, INLINE, NAMED, Attributes, judge
-from workers.extract.tree import NEVER, is_hidden
+from workers.extract.tree import NEVER
 
 _CHUNK_BYTES = 65_536
 
@@ -58,6 +59,6 @@ class _Reader:
 
 
 def _is_unseen(tag: str, attrs: Attributes) -> bool:
-    if tag in NEVER or tag in {"noscript", "title"} or (attrs and is_hidden(attrs)):
+    if tag in NEVER or tag in {"noscript", "title"} or (attrs and is_hidden(attrs, is_leaf=False)):
         return True
     return judge(tag, attrs, in_pre=False)[1] in {FURNITURE, NAMED, CONSENT}

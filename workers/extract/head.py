@@ -39,12 +39,12 @@ def read_base(page: Element, base_url: str) -> str:
     return (join(base_url, base.get("href") or "") if base is not None else "") or base_url
 
 
-def read_refresh(page: Element, base_url: str) -> str:
+def read_refresh(page: Element | None, base_url: str) -> str:
     """Where the page would send its reader by `<meta http-equiv=refresh>`: an address as it resolves, or empty.
 
     It is a fact to report, never followed: whoever does goes through the guard like anybody else.
     """
-    for meta in page.iter("meta"):
+    for meta in page.iter("meta") if page is not None else ():
         if (meta.get("http-equiv") or "").strip().lower() == "refresh":
             found = _REFRESH.match(meta.get("content") or "")
             target = next((part for part in found.groups() if part), "").strip() if found else ""

@@ -87,7 +87,8 @@ def code_span(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
     fence = "`" * (max(len(run) for run in _BACKTICKS.findall(text)) + 1)
-    return f"{fence} {text} {fence}"
+    pad = " " if "`" in {text[0], text[-1]} else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def _link(node: Node, inner: str, ink: Ink) -> str:

@@ -22,7 +22,7 @@ _HTML = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _XML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[\s?]|<(?:rss|feed|rdf:RDF|svg|urlset|opml)(?=[\s>]))")
-_XHTML_ROOT = re.compile(rb"<html[^>]*+xmlns\s*=|<!doctype\s+html", re.IGNORECASE)
+_XHTML_ROOT = re.compile(rb"<html[^>]*?xmlns\s*=|<!doctype\s+html", re.IGNORECASE)
 _JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+[\"}]|\[\s*+[\[{\"\]\dtfn-])")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # mimesniff's "binary data bytes"
 _CONTROLS_MAX = 16  # a stray one is a typo of somebody's editor; noise has over a hundred in a kilobyte

@@ -1,13 +1,12 @@
 """The light tree that a page is read from: what a reader would see, with its lengths counted."""
 
-import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from lxml import etree
 
 from workers.extract import marks
+from workers.extract.hidden import is_hidden
 from workers.extract.marks import CONSENT, DOUBTED, FURNITURE, NAMED, Attributes, tags
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
@@ -22,12 +21,6 @@ _LEAKY = tags("svg button select option textarea audio video canvas object map")
 _LEAKS_MAX = 16  # each is looked through whole, and they may nest
 _CONTENT_TAGS = ("main", "article", "h1", "p")
 _FORM_CONTENT_TAGS = ("main", "article", "h1", "h2", "pre")
-_STREAMED = re.compile(r"S:[0-9a-f]{1,8}\Z")
-_HIDING = re.compile(
-    r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|clip\s*:\s*rect\(\s*0|font-size\s*:\s*0\D"
-    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|(?:left|top|text-indent)\s*:\s*-\d{3,}(?:px|r?em)|color\s*:\s*transparent)",
-    re.IGNORECASE,
-)
 
 
 class Node:
@@ -141,7 +134,7 @@ class _Grower:
         if tag.__class__ is not str or (tag in self.never and not self._leaks(element, tag)):
             return None
         attrs: Attributes = dict(element.items()) if element.attrib else _NONE  # type: ignore[arg-type] # all are str
-        return None if attrs and is_hidden(attrs) else attrs
+        return None if attrs and is_hidden(attrs, is_leaf=len(element) == 0) else attrs
 
     def _leaks(self, element: Element, tag: str) -> bool:
         """Whether content fell into an element that has none: libxml2 does not close `<button><svg>` (WCXB 5216)."""
@@ -186,18 +179,3 @@ def squeeze(text: str) -> str:
 
 def _holds(element: Element, tags: tuple[str, ...]) -> bool:
     return next(element.iter(*tags), None) is not None
-
-
-def is_hidden(attrs: Attributes) -> bool:
-    """Whether nobody sees the element. React's streamed segments arrive hidden and are moved into view."""
-    if "hidden" in attrs:
-        return not _STREAMED.match(attrs.get("id", ""))
-    if attrs.get("aria-hidden") == "true":
-        return True
-    style = attrs.get("style", "")
-    return style != "" and _hides(style[:1_000])
-
-
-@lru_cache(4_096)
-def _hides(style: str) -> bool:
-    return bool(_HIDING.search(style))

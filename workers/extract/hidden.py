@@ -1,0 +1,31 @@
+"""Which elements nobody sees."""
+
+import re
+from functools import lru_cache
+
+from workers.extract.marks import Attributes
+
+_STREAMED = re.compile(r"S:[0-9a-f]{1,8}\Z")
+_HIDING = re.compile(
+    r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|clip\s*:\s*rect\(\s*0"
+    r"|clip-path\s*:\s*inset\(\s*(?:50|100)%|(?:left|top|text-indent)\s*:\s*-\d{3,}(?:px|r?em))",
+    re.IGNORECASE,
+)
+# On an element that holds others this only closes the gaps between them, and each sets its own size.
+_SHRINKING = re.compile(r"(?:^|[;\s])font-size\s*:\s*0(?![\d.])", re.IGNORECASE)
+_STYLE_CHARS = 1_000
+
+
+def is_hidden(attrs: Attributes, *, is_leaf: bool) -> bool:
+    """Whether an element with these attributes is out of sight. React's streamed segments are moved into view."""
+    if "hidden" in attrs:
+        return not _STREAMED.match(attrs.get("id", ""))
+    if attrs.get("aria-hidden") == "true":
+        return True
+    style = attrs.get("style", "")
+    return style != "" and _hides(style[:_STYLE_CHARS], is_leaf=is_leaf)
+
+
+@lru_cache(4_096)
+def _hides(style: str, *, is_leaf: bool) -> bool:
+    return bool(_HIDING.search(style) or (is_leaf and _SHRINKING.search(style)))
