@@ -22,6 +22,7 @@ from tests.walks.crowd import look, see
 QUOTA = WEB_FETCH.quota
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n"
 CALLERS = 200
+START_SECONDS = 30  # a fleet that was just started takes its first message late
 CLOSE_SECONDS = 5  # a connection is destroyed within a second; the origin keeps one open for twice as long as this
 
 
@@ -34,7 +35,7 @@ def held_origin(lab: LabControl, host: str, address: str, wire: bytes = b"") -> 
 
 
 def await_request(server: Origin) -> None:
-    wait_until(lambda: server.requests, what="the request at the origin")
+    wait_until(lambda: server.requests, seconds=START_SECONDS, what="the request at the origin")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,19 @@ def test_dripping_call_can_be_cancelled(fleet: Fleet, lab: LabControl) -> None:
     assert (envelope["outcome"], envelope["receipt"]["sent"]) == ("cancelled", "sent")
 
 
+def test_call_cancelled_at_once_ends_whatever_it_was_doing(fleet: Fleet, lab: LabControl) -> None:
+    """M127: between the message, its admission and its request there is no gap in which the word is lost."""
+    handles = [fleet.send("https://mute.example/", context=fleet.context(project=fleet.project())) for _ in range(24)]
+    for handle in handles:
+        intake.cancel(handle)
+    for handle in handles:
+        seen = look(fleet, fleet.reply(handle))
+        assert (seen.outcome, seen.code) == ("cancelled", "cancelled")
+        stored = find_ended(fleet.ledger, handle.project, handle.key)
+        assert (stored is None) == (seen.receipt == {})
+        assert stored is None or stored.state == "cancelled"
+
+
 def test_call_cancelled_before_it_began_sends_nothing(fleet: Fleet, lab: LabControl) -> None:
     """M127: a message that still waits is dropped. It waits here because its orchestrator said so."""
     task_id, context = uuid4().hex, fleet.context()
@@ -129,7 +143,7 @@ def test_settings_saved_meanwhile_withhold_the_result(
     """M137-M139: the page was read, and is not given; the next call goes by the new settings."""
     project, target = fleet.project(), "/hold/settings"
     handle = fleet.send(f"https://counted.example{target}", context=fleet.context(project=project))
-    assert len(lab.await_requests(target)) == 1
+    assert len(lab.await_requests(target, seconds=START_SECONDS)) == 1
     save(fleet, project)
     lab.release("settings")
     seen = look(fleet, fleet.reply(handle))
@@ -172,7 +186,7 @@ def test_fourth_call_at_once_is_refused_and_costs_nothing(fleet: Fleet, lab: Lab
         fleet.send(f"https://counted.example/hold/{number}", context=context) for number in range(QUOTA.active_max)
     ]
     for number in range(QUOTA.active_max):
-        assert len(lab.await_requests(f"/hold/{number}")) == 1
+        assert len(lab.await_requests(f"/hold/{number}", seconds=START_SECONDS)) == 1
     fourth = fleet.fetch("https://good.example/", context=context)
     assert (fourth["outcome"], fourth["error"]["code"], fourth["error"]["retryable"]) == (
         "refused",
