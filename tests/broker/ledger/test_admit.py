@@ -80,6 +80,18 @@ def test_admit_stops_at_the_quota_when_every_call_has_ended(open_ledger, scope, 
     assert refusal.value.facts == {"limit": maximum}
 
 
+@pytest.mark.parametrize(
+    ("full", "error"), [("step_max", errors.StepQuotaExhausted), ("run_max", errors.RunQuotaExhausted)]
+)
+def test_admit_says_exhausted_and_not_busy_when_both_are_true(open_ledger, full, error):
+    """A full counter never falls, so waiting for a slot would be in vain."""
+    quota = profile(active_max=1, **{full: 1})
+    admit(open_ledger, request(profile=quota))
+
+    with pytest.raises(error):
+        admit(open_ledger, request(profile=quota))
+
+
 def test_admit_counts_failed_and_cancelled_calls_when_they_have_ended(open_ledger):
     """M148: an attempt counts, however it ended."""
     one = profile(step_max=2)
