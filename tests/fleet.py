@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from uuid import uuid4
 import psutil
 
 from broker import intake, settings
+from broker.app import app
 from broker.intake import Handle
 from broker.ledger.engine import Ledger, ledger_engine
 from broker.ledger.projects import Project, save_project
@@ -46,6 +48,7 @@ class Fleet:
         self.state = state
         self.settings = joined(settings.Settings(home=root), state)
         settings.install(self.settings)
+        _point_the_client_at(self.settings)
         self.ledger: Ledger = ledger_engine(self.settings.require_database_url(), size=8)
 
     def _ready(self) -> home.State | None:
@@ -95,6 +98,13 @@ class Fleet:
     def logs(self) -> str:
         """What every part of the fleet has written."""
         return "".join(path.read_text(errors="replace") for path in sorted((self.root / "log").iterdir()))
+
+
+def _point_the_client_at(found: settings.Settings) -> None:
+    """One process speaks to one stack; a test session meets several, so its Celery app forgets the last one."""
+    app.conf.broker_url, app.conf.result_backend = found.broker_url, found.result_url
+    app.amqp._producer_pool = app._pool = app._backend_cache = None
+    app._local = threading.local()
 
 
 @contextmanager
