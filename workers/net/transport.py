@@ -11,10 +11,10 @@ from schemas.errors import Failed, Internal, OutriderError
 from schemas.limits import Limits
 from schemas.pin import Pin
 from schemas.reply import Ask, Reply
-from workers.net.attempt import Attempt
 from workers.net.curl_lane import Lane
 from workers.net.curl_options import Wish, agree, check
 from workers.net.trace import Trace
+from workers.net.transfer import Transfer
 
 _ATTEMPTS_MAX = 4
 
@@ -63,11 +63,11 @@ class Transport:
                 left_seconds=hop.check("connecting"),
                 ca_file=self._ca_file,
             )
-            attempt = Attempt(wish, hop, trace, on_bytes)
+            transfer = Transfer(wish, hop, trace, on_bytes)
             try:
-                return self._ride(attempt)
+                return self._ride(transfer)
             except Failed:
-                addresses = attempt.others()
+                addresses = transfer.others()
                 if not addresses or trace.attempts >= _ATTEMPTS_MAX:
                     raise
 
@@ -76,10 +76,10 @@ class Transport:
         while self._idle:
             self._idle.pop().close()
 
-    def _ride(self, attempt: Attempt) -> Reply:
+    def _ride(self, transfer: Transfer) -> Reply:
         lane = self._lane()
         try:
-            reply = attempt.carry(lane)
+            reply = transfer.carry(lane)
         except OutriderError:
             self._idle.append(lane)
             raise

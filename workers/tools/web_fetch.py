@@ -50,7 +50,7 @@ def _frame(args: Args, place: Destination, reply: Reply, document: Document, dig
     """The result with everything but its text."""
     return Result(
         url=place.href,
-        finalUrl=reply.place.href,
+        finalUrl=reply.url(),
         title=document.title[:TITLE_CHARS],
         contentType=reply.content_type or "",
         retrievedAt=bench.now().isoformat(timespec="seconds").replace("+00:00", "Z"),

@@ -11,10 +11,10 @@ from schemas.errors import Internal, InvalidUrl, NetworkError, OutriderError, Tl
 from schemas.reply import Ask
 from tests.faults.servers import answer, black_hole, hold_after, origin, page, reset_after
 from tests.workers.net.transporting import LIMITS, cases, exchange, pin_of
-from workers.net.attempt import Attempt
 from workers.net.curl_lane import Lane
 from workers.net.curl_options import Wish, agree
 from workers.net.trace import Trace
+from workers.net.transfer import Transfer
 
 many_loopbacks = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is loopback on Linux alone")
 
@@ -45,7 +45,7 @@ def attempt(ca_file, lane):
             left_seconds=5,
             ca_file=ca_file,
         )
-        return Attempt(wish, Deadline.after(5), trace or Trace(), lambda _count: None).carry(lane)
+        return Transfer(wish, Deadline.after(5), trace or Trace(), lambda _count: None).carry(lane)
 
     return carry
 
@@ -125,7 +125,7 @@ def test_attempt_lets_the_request_leave_when_the_peer_is_pinned_alone_x7(ca_file
     wish = Wish(
         place=place, addresses=pin_of(place).addresses, ask=Ask(), limits=LIMITS, left_seconds=5, ca_file=ca_file
     )
-    made = Attempt(wish, Deadline.after(5), trace, lambda _count: None)
+    made = Transfer(wish, Deadline.after(5), trace, lambda _count: None)
     verdict = made._before_request(peer, "127.0.0.1", port, 1)
     assert (verdict, trace.sent) == ((0, "sent") if passes else (1, "not_sent"))
 

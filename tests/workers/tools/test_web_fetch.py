@@ -28,6 +28,7 @@ def bench_of(document: Document) -> Bench:
         content_type="text/html",
         body=b"",
         completeness="complete",
+        wire_bytes=0,
         http_version="1.1",
         retrieved_at=datetime(2026, 11, 30, tzinfo=UTC),
     )

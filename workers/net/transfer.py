@@ -1,4 +1,4 @@
-"""One attempt of an exchange: one transfer with its callbacks, up to the verdict on what came of it."""
+"""One transfer of an exchange, with its callbacks, up to the verdict on what came of it."""
 
 import socket
 import sys
@@ -34,7 +34,7 @@ _TIMES = (
 )
 
 
-class Attempt:
+class Transfer:
     """One transfer with its callbacks. Each callback keeps its reason: libcurl would lose it."""
 
     def __init__(self, wish: Wish, hop: Deadline, trace: Trace, on_bytes: Callable[[int], None]) -> None:
