@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import pytest
@@ -24,14 +24,16 @@ SECONDS = 120
 OK, OURS, REFUSED, FAILED, UNKNOWN = range(5)
 
 
-def started(root: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
+def started(
+    root: Path, *words: str, stderr: int | IO[str] = subprocess.PIPE, **environment: str
+) -> subprocess.Popen[str]:
     """`outrider WORDS` as a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "ops", *words],
         cwd=HOUSE,
         env=os.environ | {"OUTRIDER_HOME": str(root), "PYTHONUNBUFFERED": "1"} | environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
     )
 
@@ -178,12 +180,14 @@ def test_receipt_is_shown_byte_for_byte(fleet: Fleet, lab: LabControl) -> None:
     assert f"digest {receipt['digest']} is right" in done.stderr
 
 
-def test_interrupt_takes_the_call_back(fleet: Fleet, lab: LabControl) -> None:
+def test_interrupt_takes_the_call_back(fleet: Fleet, lab: LabControl, tmp_path: Path) -> None:
     """M127: Ctrl-C during a fetch; the origin sees the end, the person hears what was sent."""
     lab.dns("held.example", A=["93.184.77.3"])
-    with origin(hold_after(), address="93.184.77.3", port=80) as server:
-        process = started(fleet.root, "fetch", "http://held.example/", "--json")
-        wait_until(lambda: server.requests, seconds=30, what="the request")
+    said = tmp_path / "stderr"
+    with origin(hold_after(), address="93.184.77.3", port=80) as server, said.open("w") as stderr:
+        process = started(fleet.root, "fetch", "http://held.example/", "--json", stderr=stderr)
+        wait_until(lambda: "connecting to held.example\n" in said.read_text(), seconds=30, what=str(said))
+        wait_until(lambda: server.requests, what="the request")
         process.send_signal(signal.SIGINT)
         assert server.left.wait(8)
         done = ended(process)
@@ -191,8 +195,9 @@ def test_interrupt_takes_the_call_back(fleet: Fleet, lab: LabControl) -> None:
     assert (done.returncode, envelope.outcome) == (UNKNOWN, "cancelled")
     assert envelope.receipt is not None
     assert envelope.receipt.sent == "sent"
-    assert {"queued", "connecting to held.example", "cancelling"} <= set(done.stderr.splitlines())
-    assert "Traceback" not in done.stderr
+    lines = said.read_text().splitlines()
+    assert lines.index("queued") < lines.index("connecting to held.example") < lines.index("cancelling")
+    assert not any("Traceback" in line for line in lines)
 
 
 PROXY = "http://10.0.0.1:3128"
