@@ -11,14 +11,17 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
+import structlog
 from celery import Task
+from celery.exceptions import TaskPredicate
 from pydantic import BaseModel
 
 from broker.app import app
 from broker.ledger.operations import admit
+from broker.logs import where
 from schemas.context import Context
 from schemas.envelope import Envelope, ErrorOut, replay
-from schemas.errors import Broken, Internal, LedgerUnavailable, OperationInProgress, OutriderError, Refused
+from schemas.errors import Internal, LedgerUnavailable, OperationInProgress, OutriderError
 from schemas.limits import Limits
 from schemas.operation import Lease, Request, Running, Stored
 from schemas.tool import Tool
@@ -27,6 +30,8 @@ from workers.bench import Bench
 from workers.hands import hands
 from workers.orders import Order, read_order
 from workers.telling import tell_closing, teller
+
+_log = structlog.get_logger(__name__)
 
 A = TypeVar("A", bound=BaseModel)
 P = TypeVar("P")
@@ -54,7 +59,7 @@ def handles(
         craft = Craft(tool=tool, prepare=prepare, perform=perform)
 
         @app.task(name=tool.name, bind=True, max_retries=LEDGER_RETRIES)
-        def task(self: Task, *positional: Any, **keywords: Any) -> dict[str, Any]:
+        def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
             return serve(craft, self, positional, keywords).model_dump(mode="json")
 
         return craft
@@ -62,19 +67,30 @@ def handles(
     return decorate
 
 
-def serve(craft: Craft[Any, Any], task: Task, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Envelope:
+def serve(craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Envelope:
     """The envelope of one delivery. Raises: celery's Retry while another delivery runs, or the ledger is away."""
     started = monotonic()
     try:
-        envelope = _answer(craft, task, positional, keywords, started)
-    except Refused as error:
-        envelope = refusal(craft.tool.name, error)
+        envelope = _answer(craft, task, positional, named, started)
     except LedgerUnavailable as error:
         if task.request.retries < LEDGER_RETRIES:
             raise task.retry(countdown=LEDGER_RETRY_SECONDS) from None
         envelope = refusal(craft.tool.name, error)
-    tell_closing(envelope, task.request.id, started)
+    except OutriderError as error:
+        envelope = refusal(craft.tool.name, error)
+    except TaskPredicate:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last wall: an exception's text may hold what was being handled
+        envelope = _broke(craft.tool.name, error)
+    tell_closing(envelope, _id(task), started)
     return envelope
+
+
+def _broke(tool: str, error: Exception) -> Envelope:
+    kind, place = type(error).__name__, where(error.__traceback__)
+    _log.error("shift_broke", tool=tool, exception=kind, at=place)
+    fault = Internal("A fault of ours; the worker's log names the place.", kind=kind)
+    return Envelope(outcome="failed", tool=tool, error=ErrorOut.of(fault))
 
 
 def refusal(tool: str, error: OutriderError) -> Envelope:
@@ -83,10 +99,10 @@ def refusal(tool: str, error: OutriderError) -> Envelope:
 
 
 def _answer(
-    craft: Craft[Any, Any], task: Task, positional: tuple[Any, ...], keywords: dict[str, Any], started: float
+    craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any], started: float
 ) -> Envelope:
-    order = read_order(craft.tool, positional, keywords)
-    prepared = _prepare(craft, order)
+    order = read_order(craft.tool, positional, named)
+    prepared = craft.prepare(order.args, craft.tool.profile.limits)
     request = _request(craft.tool, order, task)
     admission = admit(hands().ledger, request)
     match admission:
@@ -101,31 +117,26 @@ def _answer(
             return carry_out(attempt, hands(), teller(task))
 
 
-def _prepare(craft: Craft[Any, Any], order: Order) -> Any:
-    try:
-        return craft.prepare(order.args, craft.tool.profile.limits)
-    except (Refused, Broken):
-        raise
-    except Exception as error:
-        raise Internal("A fault of ours while the arguments were judged.", kind=type(error).__name__) from error
-
-
-def _request(tool: Tool, order: Order, task: Task) -> Request:
+def _request(tool: Tool, order: Order, task: Task[Any, Any]) -> Request:
     context: Context = order.context
-    key = context.call or task.request.id
+    key = context.call or _id(task)
     return Request(
         tool=tool,
         context=context,
         key=key,
         arguments_digest=order.digest(key),
         owner=uuid4().hex,
-        task_id=task.request.id,
+        task_id=_id(task),
     )
 
 
-def _wait_for(running: Running, tool: str, task: Task) -> Envelope:
+def _wait_for(running: Running, tool: str, task: Task[Any, Any]) -> Envelope:
     """A repeat of the very task that runs looks again when its lease is over; any other repeat is told at once."""
-    if running.task_id == task.request.id:
+    if running.task_id == _id(task):
         raise task.retry(countdown=min(45.0, running.seconds_left + WAIT_SLACK_SECONDS), max_retries=None)
     error = OperationInProgress("This call is being carried out right now.", retry_after_seconds=running.seconds_left)
     return Envelope(outcome="refused", tool=tool, operation=running.operation_id, error=ErrorOut.of(error))
+
+
+def _id(task: Task[Any, Any]) -> str:
+    return str(task.request.id)

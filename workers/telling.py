@@ -1,6 +1,7 @@
 """What a worker tells while it works: progress to the one who asked for it, one closing log line per call."""
 
 from time import monotonic
+from typing import Any
 
 import structlog
 from celery import Task
@@ -12,7 +13,7 @@ PROGRESS = "PROGRESS"  # the Celery state that carries it
 _log = structlog.get_logger(__name__)
 
 
-def teller(task: Task) -> Progress:
+def teller(task: Task[Any, Any]) -> Progress:
     """A function that passes progress on, to the result store if the message asked for it, else nowhere.
 
     The message asks with the header `outrider_progress`; each word costs a write, so nobody else pays for it.

@@ -1,5 +1,6 @@
 """What runs in an extraction process: its bounds, then one body at a time."""
 
+import gc
 import resource
 import signal
 
@@ -17,6 +18,8 @@ def settle_in(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()
+    gc.disable()  # the trees hold no cycles and are freed by count; looking for some costs 6 %
 
 
 def extract_one(body: bytes, content_type: str | None, base_url: str, limits: Limits) -> Document | OutriderError:

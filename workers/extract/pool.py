@@ -5,7 +5,7 @@ spawn, for the worker has threads and libcurl in it, and a fork would copy their
 """
 
 import multiprocessing
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from threading import Lock
 from typing import TypeAlias
@@ -85,30 +85,28 @@ class ExtractionPool:
             return self._pool
 
     def _awaited(self, future: Outcome, pool: ProcessPool, deadline: Deadline) -> Document | OutriderError:
-        """The child's outcome, looking at the deadline meanwhile. An abandoned extraction is ended with its child."""
+        """The child's outcome. An abandoned extraction is ended with its child."""
         try:
-            while not wait((future,), timeout=min(_LOOK_SECONDS, deadline.left_seconds())).done:
-                deadline.check("extracting")
-                if self._pool is not pool:
-                    raise BrokenProcessPool("the pool was closed or replaced")
+            self._wait(future, pool, deadline)
             return future.result()
+        except OutriderError:
+            raise
         except TimeoutError:
             deadline.check("extracting")
             raise ExtractionFailed("The page took too long to read.", cause="wall_clock") from None
         except ProcessExpired:
             raise ExtractionFailed("The page broke the process that read it.", cause="child_died") from None
-        except CancelledError:
-            raise BrokenProcessPool("the pool was closed or replaced") from None
+        except Exception:  # noqa: BLE001 - the child gives its errors as values: whatever comes here is the pool's own
+            raise BrokenProcessPool("the pool was closed or broke") from None
         finally:
             future.cancel()  # type: ignore[no-untyped-call] # pebble says nothing of it
 
-    def _replace(self, broken: ProcessPool) -> None:
-        """Forget a broken pool, unless another call already did."""
-        with self._lock:
-            if self._pool is not broken:
-                return
-            self._pool = None
-        _end(broken)
+    def _wait(self, future: Outcome, pool: ProcessPool, deadline: Deadline) -> None:
+        """Until the outcome is there, looking at the deadline and at the pool meanwhile."""
+        while not wait((future,), timeout=min(_LOOK_SECONDS, deadline.left_seconds())).done:
+            deadline.check("extracting")
+            if self._pool is not pool or not pool.active:  # pebble forgets a call that a breaking pool overtakes
+                raise BrokenProcessPool("the pool was closed or broke")
 
 
 def _end(pool: ProcessPool | None) -> None:
