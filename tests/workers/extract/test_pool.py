@@ -1,0 +1,70 @@
+"""The extraction processes: many callers, each with its own answer, error and deadline."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from schemas.deadline import Deadline
+from schemas.errors import Cancelled, EmptySource, RequestTimeout, UnsupportedContentType
+from tests.workers.extract.pooling import PATIENCE_SECONDS, SLOW, children, read_in
+from tests.workers.extract.reading import SENTENCE
+from workers.extract.pool import ExtractionPool
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = ExtractionPool(2)
+    yield made
+    made.close()
+    assert children() == []
+
+
+def test_pool_gives_what_extract_gives(pool):
+    document = read_in(pool, f"<title>T</title><p>{SENTENCE}".encode())
+
+    assert (document.title, document.text) == ("T", SENTENCE.strip())
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "error"),
+    [(b"", "text/html", EmptySource), (b"%PDF-1.7", "text/html", UnsupportedContentType)],
+)
+def test_pool_raises_the_child_s_own_errors(pool, body, content_type, error):
+    with pytest.raises(error) as caught:
+        read_in(pool, body, content_type)
+
+    assert caught.value.__cause__ is None
+
+
+def test_pool_serves_32_callers_at_once_and_each_gets_its_own(pool):
+    with ThreadPoolExecutor(32) as threads:
+        texts = list(threads.map(lambda n: read_in(pool, f"page {n}".encode() * 500, "text/plain").text, range(320)))
+
+    assert texts == [f"page {n}" * 500 for n in range(320)]
+
+
+def test_pool_raises_request_timeout_when_the_call_s_own_deadline_passes(pool):
+    read_in(pool, b"<p>warm")
+
+    with pytest.raises(RequestTimeout):
+        read_in(pool, SLOW, deadline=Deadline.after(0.3))
+
+    assert read_in(pool, b"<p>alive").text == "alive"
+
+
+def test_pool_raises_request_timeout_at_once_when_nothing_is_left(pool):
+    with pytest.raises(RequestTimeout):
+        read_in(pool, b"<p>x", deadline=Deadline.after(0))
+
+
+def test_pool_raises_cancelled_when_the_caller_takes_the_call_back(pool):
+    cancelled = Event()
+    deadline = Deadline.after(PATIENCE_SECONDS, cancelled=cancelled.is_set)
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(read_in, pool, SLOW, deadline=deadline)
+        cancelled.set()
+        with pytest.raises(Cancelled):
+            call.result(PATIENCE_SECONDS)
+
+    assert read_in(pool, b"<p>alive").text == "alive"
