@@ -25,10 +25,11 @@ def configure(*, level: int = logging.INFO) -> None:
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    # Our own lines go straight to the stream: through the standard library each one costs twice as much.
     structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[*shared, _exception_by_name, structlog.processors.JSONRenderer(), _as_bytes],
+        logger_factory=_our_logger,
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -49,6 +50,14 @@ def configure(*, level: int = logging.INFO) -> None:
         logging.getLogger(name).addFilter(_without_values)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _our_logger(name: str = "") -> structlog.BytesLogger:
+    return structlog.BytesLogger(sys.stderr.buffer, name=name)
+
+
+def _as_bytes(_logger: Any, _method: str, line: Any) -> bytes:
+    return str(line).encode("utf-8", "backslashreplace")
 
 
 def _without_values(record: logging.LogRecord) -> bool:
