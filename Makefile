@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LOG := $(VENV)/setup.log
 BENCH_READY := $(VENV)/.bench-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-user-action=ignore
 TESTS ?=
@@ -20,10 +21,10 @@ setup: $(READY) ## Make .venv with the locked packages (PYTHON=python3 chooses t
 $(READY): pyproject.toml ops/locks/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Outrider needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@$(BIN)/python -c pass 2>/dev/null || rm -rf $(VENV)
-	@echo "setting up $(VENV)" >&2
+	@echo "setting up $(VENV): a minute or two the first time, told in $(LOG)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2 || { echo "python's venv module is missing: install it (Debian: python3-venv)" >&2; exit 1; }
-	@$(PIP) --require-hashes -r ops/locks/dev.txt >&2
-	@$(PIP) --no-deps --no-build-isolation --editable . >&2
+	@{ $(PIP) --require-hashes -r ops/locks/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; } >$(LOG) 2>&1 \
+		|| { cat $(LOG) >&2; exit 1; }
 	@touch $@
 
 # The URL travels in the environment: neither make nor the shell may read its special characters.
@@ -48,7 +49,7 @@ check: setup ## Lint, format check, types, import contracts
 	@$(BIN)/lint-imports
 
 $(BENCH_READY): ops/locks/bench.txt $(READY)
-	@$(PIP) --require-hashes -r ops/locks/bench.txt >&2
+	@$(PIP) --require-hashes -r ops/locks/bench.txt >$(LOG) 2>&1 || { cat $(LOG) >&2; exit 1; }
 	@touch $@
 
 bench: $(BENCH_READY) ## Measure this machine, beside other fetchers

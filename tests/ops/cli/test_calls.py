@@ -77,6 +77,15 @@ def test_an_interrupted_call_is_cancelled_with_a_receipt_and_leaves_nothing(home
     assert of_home(home) == []
 
 
+def test_two_calls_at_once_share_a_home(home: Path) -> None:
+    with (
+        command("ops", "fetch", REFUSED_URL, home=home) as first,
+        command("ops", "fetch", REFUSED_URL, home=home) as second,
+    ):
+        assert [running.process.wait(timeout=60) for running in (first, second)] == [2, 2]
+    assert of_home(home) == []
+
+
 def test_a_home_that_cannot_be_used_is_our_fault_in_a_valid_envelope(home: Path) -> None:
     home.write_text("a file where the folder should be")
     ended = outrider("fetch", REFUSED_URL, "--json", home=home)

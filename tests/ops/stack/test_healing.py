@@ -106,6 +106,8 @@ def test_a_brokers_file_broken_in_its_middle_is_set_aside(settings: Settings) ->
         assert valkey.answers(valkey.broker_socket(stack.home))
     assert any("unreadable" in line for line in said)
     assert len(list(place.broker.glob("unreadable-*"))) == 1
+    with life.run(Plan(settings=settings)):
+        assert list(place.broker.glob("unreadable-*")) == []
 
 
 @pytest.mark.parametrize("name", ["postgres", "broker", "results"])

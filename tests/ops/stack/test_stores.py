@@ -64,7 +64,7 @@ def test_the_broker_persists_and_the_result_store_never_touches_the_disk(stores:
         results_said = [results.config_get(name)[name] for name in ("appendonly", "save", "maxmemory-policy")]
         results.set("page", "canary text")
     assert broker_said == ["yes", "everysec", "noeviction"]
-    assert results_said == ["no", "", "noeviction"]
+    assert results_said == ["no", "", "volatile-ttl"]
     assert list(stores.home.results.iterdir()) == []
 
 
