@@ -1,9 +1,9 @@
 """Operations: a call is admitted once, ended once, and answered from the ledger ever after.
 
 The law is in broker/migrations/functions: `ledger_admit` and `ledger_settle` are one round trip and one commit each.
-All times are the database's, taken after the last lock. Reservations are counted for a logical step of a project
-(`context.step` without the run: a step that is executed again under a new child run id finds its old count, M151) and
-for the top-level run (`context.run`), each for its own family of tools (M146); they never come back.
+All times are the database's, taken after the last lock. Reservations are counted for the top-level run (`context.run`,
+which children pass on) and for a logical step of it (`context.step`: executed again under a new child run, it finds its
+old count, M151), each for its own family of tools (M146); they never come back.
 """
 
 from typing import Any

@@ -111,14 +111,16 @@ def test_admit_counts_a_call_whose_worker_died_when_its_lease_is_over(open_ledge
         admit(open_ledger, request(profile=one))
 
 
-def test_admit_keeps_a_steps_count_when_it_is_executed_again_under_another_run(open_ledger):
-    """M151: a logical step survives new run ids; another step of the new run has its own count."""
-    one = profile(step_max=1)
-    _spend(open_ledger, one, run="r1", step="s")
+def test_admit_keeps_a_steps_count_when_it_is_executed_again(open_ledger):
+    """M151: a logical step of a top-level run finds its count, whoever executes it; another run's step is another."""
+    save_project(open_ledger, Project(id="p", enabled=True, fetch_enabled=True, agents=("a", "b")), actor="tests")
+    one = profile(step_max=1, active_max=9)
+    _spend(open_ledger, one, run="r1", step="s", agent="a")
 
     with pytest.raises(errors.StepQuotaExhausted):
-        admit(open_ledger, request(profile=one, run="r2", step="s"))
-    assert isinstance(admit(open_ledger, request(profile=one, run="r2", step="t")), Lease)
+        admit(open_ledger, request(profile=one, run="r1", step="s", agent="b"))
+    assert isinstance(admit(open_ledger, request(profile=one, run="r1", step="t")), Lease)
+    assert isinstance(admit(open_ledger, request(profile=one, run="r2", step="s")), Lease)
 
 
 def test_admit_shares_a_runs_count_when_its_children_spend(open_ledger):

@@ -40,7 +40,7 @@ class Model:
     def refusal(self, run: str, step: str) -> type[Exception] | None:
         if self.used.get(("run", run), 0) >= QUOTA.quota.run_max:
             return errors.RunQuotaExhausted
-        if self.used.get(("step", step), 0) >= QUOTA.quota.step_max:
+        if self.used.get(("step", f"{run}/{step}"), 0) >= QUOTA.quota.step_max:
             return errors.StepQuotaExhausted
         return errors.ProjectBusy if self.active() >= QUOTA.quota.active_max else None
 
@@ -72,7 +72,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if known is None:
             assert isinstance(answer, Lease)
             self.model.calls[key] = Known(answer)
-            for scope in (("run", run), ("step", step)):
+            for scope in (("run", run), ("step", f"{run}/{step}")):
                 self.model.used[scope] = self.model.used.get(scope, 0) + 1
         elif known.stored or known.stale:
             self.ends(known, answer)

@@ -45,9 +45,9 @@ def deadlocks(engine):
     [
         (profile(), lambda _: {}, errors.StepQuotaExhausted),
         (profile(run_max=40), lambda n: {"step": f"s{n}"}, errors.RunQuotaExhausted),
-        (profile(active_max=64), lambda n: {"run": f"r{n}"}, errors.StepQuotaExhausted),
+        (profile(active_max=64), lambda n: {"key": f"again{n}"}, errors.StepQuotaExhausted),
     ],
-    ids=["M142-step-of-40", "M143-run-of-40-with-children", "M151-step-of-40-over-200-runs"],
+    ids=["M142-step-of-40", "M143-run-of-40-with-children", "M142-step-of-40-wide-open"],
 )
 def test_ledger_admits_exactly_the_quota_when_200_race_for_it(open_ledger, ledger_url, quota, names, error):
     """M147. A busy project is asked again until the quota decides, as callers do."""
@@ -183,7 +183,7 @@ SELECT count(*) FROM (
 WRONG = """
 SELECT 'counter', scope, name FROM counters c WHERE used <> (
   SELECT count(*) FROM operations o
-  WHERE o.family = c.family AND CASE c.scope WHEN 'run' THEN o.run ELSE o.step END = c.name)
+  WHERE o.family = c.family AND CASE c.scope WHEN 'run' THEN o.run ELSE o.run || '/' || o.step END = c.name)
 UNION ALL SELECT 'receipt', state, key FROM operations o
   WHERE (state = 'pending') = EXISTS (SELECT 1 FROM receipts r WHERE r.operation_id = o.id)
 UNION ALL SELECT 'slot', family, operation_id::text FROM slots s

@@ -26,7 +26,7 @@ BEGIN
   answer.generation := ledger_permit(p_project, p_family, p_agent);
   SELECT scope INTO full_scope FROM counters
     WHERE project = p_project AND family = p_family
-      AND ((scope = 'run' AND name = p_run AND used >= p_run_max) OR (scope = 'step' AND name = p_step AND used >= p_step_max))
+      AND ((scope = 'run' AND name = p_run AND used >= p_run_max) OR (scope = 'step' AND name = p_run || '/' || p_step AND used >= p_step_max))
     ORDER BY scope LIMIT 1;
   IF FOUND THEN
     PERFORM ledger_refuse_full(full_scope, CASE full_scope WHEN 'run' THEN p_run_max ELSE p_step_max END);
@@ -37,7 +37,7 @@ BEGIN
     PERFORM ledger_pace(p_project, p_family, p_gap_seconds);
   END IF;
   answer.run_used := ledger_count(p_project, p_family, 'run', p_run, p_run_max);
-  answer.step_used := ledger_count(p_project, p_family, 'step', p_step, p_step_max);
+  answer.step_used := ledger_count(p_project, p_family, 'step', p_run || '/' || p_step, p_step_max);
 
   -- Every lock is held: now the lease's time begins.
   answer.operation_id := gen_random_uuid();

@@ -27,7 +27,7 @@ BEGIN
   SELECT coalesce(max(used) FILTER (WHERE scope = 'step'), 0), coalesce(max(used) FILTER (WHERE scope = 'run'), 0)
     INTO answer.step_used, answer.run_used FROM counters
     WHERE project = op.project AND family = op.family
-      AND ((scope = 'run' AND name = op.run) OR (scope = 'step' AND name = op.step));
+      AND ((scope = 'run' AND name = op.run) OR (scope = 'step' AND name = op.run || '/' || op.step));
   answer.seconds_left := extract(epoch FROM op.lease_until - clock_timestamp());
   RETURN answer;
 END

@@ -74,7 +74,7 @@ CREATE TABLE pacing (
   CONSTRAINT pk_pacing PRIMARY KEY (project, family)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Reservations made, for a run or for a logical step of a project. They only ever grow.
+-- Reservations made, for a run (name: the run) or for a logical step of one (name: run/step). They only ever grow.
 CREATE TABLE counters (
   project text    NOT NULL,
   family  text    NOT NULL,
