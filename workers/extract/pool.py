@@ -84,6 +84,14 @@ class ExtractionPool:
                 )
             return self._pool
 
+    def _replace(self, broken: ProcessPool) -> None:
+        """Forget a broken pool, unless another call already did."""
+        with self._lock:
+            if self._pool is not broken:
+                return
+            self._pool = None
+        _end(broken)
+
     def _awaited(self, future: Outcome, pool: ProcessPool, deadline: Deadline) -> Document | OutriderError:
         """The child's outcome. An abandoned extraction is ended with its child."""
         try:
