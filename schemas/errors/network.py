@@ -35,7 +35,10 @@ class DnsFailure(Failed):
     """The name gave no usable answer."""
 
     code = "dns_failure"
-    hint = "Check the spelling of the host; if it is right, its DNS is not answering."
+    hint = (
+        "Check the spelling of the host; if it is right, its DNS is not answering. `outrider doctor` checks this "
+        "machine's own DNS."
+    )
 
 
 class TlsError(Failed):

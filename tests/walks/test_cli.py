@@ -215,6 +215,7 @@ def test_stack_of_its_own_serves_a_call_that_finds_none(lab: LabControl, tmp_pat
     assert lab.canaries() == []
     envelope = envelope_in(lost)
     assert (lost.returncode, envelope.error and envelope.error.code) == (FAILED, "dns_failure")
-    assert "DNS" in lost.stderr
+    assert "No DNS server could be reached" in lost.stderr
+    assert "outrider doctor" in lost.stderr
     assert "Traceback" not in lost.stderr
     assert sum(lab.hits("good.example").values()) == 1

@@ -32,8 +32,9 @@ _FAILURES = {
     "NXDOMAIN": "The name does not exist.",
     "NOERROR": "The name has no address.",
     "timeout": "The name's DNS did not answer in time.",
+    "unreachable": "No DNS server could be reached.",
 }
-_REASONS = {"NXDOMAIN": "no_such_name", "NOERROR": "no_addresses"}
+_REASONS = {"NXDOMAIN": "no_such_name", "NOERROR": "no_addresses", "unreachable": "no_proper_answer"}
 
 
 def _utc_now() -> datetime:
@@ -130,7 +131,8 @@ def _require_address(answers: Sequence[Answer], addresses: Sequence[Address]) ->
         return
     codes = {answer.code for answer in answers}
     telling = next((code for code in ("NXDOMAIN", "timeout") if code in codes), None)
-    raise _failure(telling or next(iter(codes - {"NOERROR"}), "NOERROR"))
+    # An rcode sorts before our own lower-case codes: where a server spoke, none is called unreachable.
+    raise _failure(telling or min(codes - {"NOERROR"}, default="NOERROR"))
 
 
 def _failure(code: str) -> DnsFailure:
