@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import psutil  # type: ignore[import-untyped,unused-ignore]
+import psutil
 
 WORKER = "worker"
 EXTRACTION = "extraction"

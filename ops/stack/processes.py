@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterable
 from contextlib import suppress
 
-import psutil  # type: ignore[import-untyped,unused-ignore]
+import psutil
 
 # Every child of a stack carries its home in this variable, and passes it on to its own children.
 MARK = "OUTRIDER_STACK"
