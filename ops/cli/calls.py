@@ -125,7 +125,7 @@ def receipt_line(answer: Answer) -> str:
     """The account of a call in one line: operation, whether a request left, digest, host, bytes, time."""
     envelope = answer.envelope
     if (receipt := envelope["receipt"]) is None:
-        return f"receipt: none; {_UNRECORDED.get(envelope['outcome'], 'nothing was recorded')}"
+        return f"receipt: none; {_UNRECORDED.get(envelope['outcome'], 'it did not reach this command')}"
     words = [f"receipt: {receipt['id']}", receipt["sent"], receipt["digest"]]
     if answer.receipt is not None:
         body = json.loads(answer.receipt)

@@ -149,7 +149,7 @@ def _watch(waiting: _Waiting, serving: Serving, interrupts: Interrupts, progress
             if interrupts.hurry() or time.monotonic() > give_up_at:
                 return _envelope(waiting.handle.tool, "unknown", OutcomeUnknown("Interrupted before an answer came."))
         if trouble := serving.trouble():
-            return _envelope(waiting.handle.tool, "failed", Internal(trouble))
+            return _envelope(waiting.handle.tool, "unknown", OutcomeUnknown(f"No answer can come: {trouble}."))
     return envelope
 
 

@@ -38,7 +38,7 @@ def joined(settings: Settings, state: home.State) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A stack that answers calls. `trouble` says what of it does not stay up; of a stack of others it knows nothing.
+    """A stack that answers calls. `trouble` says what of it does not stay up, or that it is gone.
 
     Shape: `own` is a stack that was started for this process alone: its worker may still be starting.
     """
@@ -111,7 +111,13 @@ def _join(held: ExitStack, settings: Settings, suits: Callable[[home.State], boo
         return None
     if not suits(state):
         raise StackBusy(place.root, state.pid, "stores without workers")
-    return Serving(joined(settings, state))
+    return Serving(joined(settings, state), trouble=lambda: _gone(settings, state))
+
+
+def _gone(settings: Settings, joined_state: home.State) -> str | None:
+    state = home.read_state(settings.home)
+    gone = state is None or state.pid != joined_state.pid
+    return f"the stack of process {joined_state.pid} ended" if gone else None
 
 
 def _own(held: ExitStack, plan: Plan, until: float) -> Serving | None:

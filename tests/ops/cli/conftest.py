@@ -1,3 +1,4 @@
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,3 +27,14 @@ def fleet(fleet_home: Path) -> Iterator[Command]:
         running.wait_for("Ctrl-C drains", seconds=90)
         yield running
         running.end()
+
+
+@pytest.fixture
+def silent_dns() -> Iterator[str]:
+    """The address of a nameserver that takes every question and answers none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        try:
+            server.bind(("127.53.0.1", 53))
+        except PermissionError:
+            pytest.skip("port 53 is for root alone here")
+        yield "127.53.0.1"

@@ -2,8 +2,6 @@
 
 import json
 import signal
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,17 +43,6 @@ def test_a_call_with_unknown_fields_is_refused_and_names_no_value(home: Path) ->
     assert envelope.error is not None
     assert envelope.error.code == "invalid_arguments"
     assert "canary-value" not in ended.stdout + ended.stderr
-
-
-@pytest.fixture
-def silent_dns() -> Iterator[str]:
-    """The address of a nameserver that takes every question and answers none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        try:
-            server.bind(("127.53.0.1", 53))
-        except PermissionError:
-            pytest.skip("port 53 is for root alone here")
-        yield "127.53.0.1"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

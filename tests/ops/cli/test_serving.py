@@ -108,6 +108,21 @@ def test_drain_ends_a_running_stack_and_leaves_nothing(home: Path) -> None:
 
 
 @pytest.mark.fault
+def test_a_second_interrupt_hurries_and_breaks_nothing(home: Path, silent_dns: str) -> None:
+    """A call that nobody answers would hold the first one for as long as its lookup may take."""
+    with command("ops", "up", home=home, OUTRIDER_NAMESERVERS=silent_dns) as running:
+        running.wait_for("Ctrl-C drains", seconds=90)
+        with command("ops", "fetch", "https://example.com/", home=home) as call:
+            call.wait_for("resolving example.com")
+            running.process.send_signal(signal.SIGINT)
+            running.wait_for("draining")
+            assert running.end(signal.SIGINT) == 0
+            assert call.process.wait(timeout=10) == 4
+    assert of_home(home) == []
+    assert outrider("fetch", "http://127.0.0.1/", home=home).returncode == 2
+
+
+@pytest.mark.fault
 def test_nothing_outlives_a_killed_up_and_the_next_one_heals(home: Path) -> None:
     with command("ops", "up", home=home) as running:
         running.wait_for("Ctrl-C drains", seconds=90)
