@@ -16,6 +16,9 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+# Capabilities stay when the user changes; and access(2), with which PostgreSQL judges its own programs, counts them.
+_SECBITS = 1 << 4 | 1 << 2  # SECBIT_KEEP_CAPS, SECBIT_NO_SETUID_FIXUP
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAP_DAC_OVERRIDE = 1
@@ -40,7 +43,7 @@ def main() -> None:
 def _become(user: int) -> None:
     """Give up root for `user`, keeping on Linux the right to pass the folders that lead to its files."""
     keeps = sys.platform == "linux"
-    if keeps:
+    if keeps and not _may(_PR_SET_SECUREBITS, _SECBITS):  # without CAP_SETPCAP: enough where programs are open to all
         _prctl(_PR_SET_KEEPCAPS, 1)
     os.setgroups([])
     os.setgid(pwd.getpwuid(user).pw_gid)
@@ -61,9 +64,13 @@ def _keep_passage() -> None:
 
 
 def _prctl(option: int, *values: int) -> None:
-    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
-    if ctypes.CDLL(None, use_errno=True).prctl(option, *words) != 0:
+    if not _may(option, *values):
         sys.exit(f"prctl({option}) failed: {os.strerror(ctypes.get_errno())}")
+
+
+def _may(option: int, *values: int) -> bool:
+    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    return bool(ctypes.CDLL(None, use_errno=True).prctl(option, *words) == 0)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,25 @@ def test_root_hands_a_program_to_another_user_with_one_capability(tmp_path: Path
     assert {status[name].strip() for name in ("CapEff", "CapPrm", "CapAmb")} == {f"{1 << 1:016x}"}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand a program to another user")
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities are Linux's")
+def test_the_other_user_passes_closed_folders_also_in_the_eyes_of_access(tmp_path: Path) -> None:
+    """PostgreSQL judges its own programs by access(2), which by itself forgets capabilities: a clone under /root."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "file").write_text("")
+    (closed / "file").chmod(0o600)
+    part = Part(
+        name="handed",
+        argv=("/usr/bin/test", "-r", str(closed / "file")),
+        folder=tmp_path,
+        log=tmp_path / "handed.log",
+        tier=1,
+        user_id=65_534,
+    )
+    assert child.start(part).process.wait(timeout=20) == 0
+
+
 def test_signals_are_counted_and_given_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts() as interrupts:
