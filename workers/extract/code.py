@@ -1,8 +1,9 @@
 """Fenced code blocks, line for line as the page shows them."""
 
 import re
+from functools import lru_cache
 
-from workers.extract.marks import INLINE, tags
+from workers.extract.marks import INLINE, Attributes, tags
 from workers.extract.tree import Node
 
 _LANGUAGE = re.compile(
@@ -55,19 +56,26 @@ def _verbatim(node: Node, out: list[str]) -> None:
             out.append("\n")
         elif not kid.mark:
             _verbatim(kid, out)
-            if _is_line(kid) and not _breaks(node.kids[place + 1 : place + 2]) and not (out and out[-1].endswith("\n")):
+            if _is_line(kid.tag, kid.classes, kid.attrs) and not _is_broken(out, node.kids[place + 1 : place + 2]):
                 out.append("\n")
 
 
-def _is_line(node: Node) -> bool:
-    if node.tag in _ENDS_LINE:
+def _is_line(tag: str, classes: str, attrs: Attributes) -> bool:
+    """Whether the element is one line of the code."""
+    if tag in _ENDS_LINE:
         return True
-    named = bool(node.classes) and not _LINE_CLASSES.isdisjoint(node.classes.split())
-    return node.tag in INLINE and (named or "data-line" in node.attrs)
+    return bool(attrs) and tag in INLINE and ("data-line" in attrs or _names_line(classes))
 
 
-def _breaks(following: list[str | Node]) -> bool:
+@lru_cache(1_024)
+def _names_line(classes: str) -> bool:
+    return not _LINE_CLASSES.isdisjoint(classes.split())
+
+
+def _is_broken(written: list[str], following: list[str | Node]) -> bool:
     """Whether the page breaks the line itself."""
+    if written and written[-1].endswith("\n"):
+        return True
     kid = following[0] if following else ""
     return kid.startswith(("\n", "\r")) if isinstance(kid, str) else kid.tag == "br"
 

@@ -59,6 +59,6 @@ class _Reader:
 
 
 def _is_unseen(tag: str, attrs: Attributes) -> bool:
-    if tag in NEVER or tag in {"noscript", "title"} or (attrs and is_hidden(attrs, is_leaf=False)):
+    if tag in NEVER or tag in {"noscript", "title"} or (attrs and is_hidden(attrs, "any")):
         return True
     return judge(tag, attrs, in_pre=False)[1] in {FURNITURE, NAMED, CONSENT}

@@ -1,6 +1,7 @@
 """Which elements nobody sees."""
 
 import re
+from collections.abc import Sized
 from functools import lru_cache
 
 from workers.extract.marks import Attributes
@@ -16,14 +17,14 @@ _SHRINKING = re.compile(r"(?:^|[;\s])font-size\s*:\s*0(?![\d.])", re.IGNORECASE)
 _STYLE_CHARS = 1_000
 
 
-def is_hidden(attrs: Attributes, *, is_leaf: bool) -> bool:
+def is_hidden(attrs: Attributes, element: Sized) -> bool:
     """Whether an element with these attributes is out of sight. React's streamed segments are moved into view."""
     if "hidden" in attrs:
         return not _STREAMED.match(attrs.get("id", ""))
     if attrs.get("aria-hidden") == "true":
         return True
     style = attrs.get("style", "")
-    return style != "" and _hides(style[:_STYLE_CHARS], is_leaf=is_leaf)
+    return style != "" and _hides(style[:_STYLE_CHARS], is_leaf=len(element) == 0)
 
 
 @lru_cache(4_096)

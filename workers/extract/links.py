@@ -2,25 +2,23 @@
 
 import ada_url
 
+_SCHEMES = frozenset({"http", "https"})
 _IN_MARKDOWN = str.maketrans({"(": "%28", ")": "%29", "|": "%7C", "\\": "%5C", "<": "%3C", ">": "%3E", " ": "%20"})
 
 
 def absolute(base_url: str, reference: str) -> str:
     """The absolute address of a reference, of any scheme; empty when it has none. Source: WHATWG URL."""
     try:
-        return str(ada_url.URL(reference, base=base_url).href)
+        return str(ada_url.join_url(base_url, reference))
     except ValueError:
         return ""
 
 
 def join(base_url: str, reference: str) -> str:
     """The absolute http(s) address of a reference; empty when it has none or carries credentials."""
-    try:
-        url = ada_url.URL(reference, base=base_url)
-    except ValueError:
-        return ""
-    plain = url.protocol in {"http:", "https:"} and not url.username and not url.password
-    return str(url.href) if plain else ""
+    url = absolute(base_url, reference)
+    scheme, _, rest = url.partition("://")
+    return url if scheme in _SCHEMES and "@" not in rest.partition("/")[0] else ""
 
 
 def in_markdown(url: str) -> str:

@@ -96,6 +96,9 @@ _LINE_NUMBER_WORDS = ("lineno", "line-number", "gutter")
 _NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names things so
 
 
+SPEAKING_TAGS = _FURNITURE_TAGS | {"article", "main", "form"}  # the others say nothing without attributes
+
+
 def judge(tag: str, attrs: Attributes, *, in_pre: bool) -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
     mark = FURNITURE if tag in _FURNITURE_TAGS else KEPT

@@ -19,7 +19,7 @@ def prune(container: Node) -> None:
     """Mark the link-dense blocks of the container, unless they are most of it."""
     pruned: list[Node] = []
     _prune(container, pruned, prose=is_prose(container))
-    if _kept(container) < _KEPT_SHARE * container.kept_chars:
+    if pruned and _kept(container) < _KEPT_SHARE * container.kept_chars:
         for node in pruned:
             node.mark = KEPT
 

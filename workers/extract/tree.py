@@ -82,9 +82,10 @@ class _Grower:
         order = self.tree.order
         node.at = len(order)
         order.append(node)
-        node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre)
-        if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
-            node.mark = DOUBTED
+        if attrs or tag in marks.SPEAKING_TAGS:
+            node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre)
+            if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
+                node.mark = DOUBTED
         if node.mark and self._is_left_out(node):
             node.end = len(order)
             return node
@@ -103,13 +104,13 @@ class _Grower:
         return node.mark == CONSENT
 
     def _grow_kids(self, node: Node, element: Element, depth: int, in_link: bool, in_pre: bool) -> None:  # noqa: FBT001 - as above
-        kids, text_chars, link_chars = node.kids, 0, 0
+        kids, order, text_chars, link_chars = node.kids, self.tree.order, 0, 0
         if text := element.text:
             text = text if in_pre else squeeze(text)
             kids.append(text)
             text_chars += len(text)
         for child in element:
-            if len(self.tree.order) >= NODES_MAX:
+            if len(order) >= NODES_MAX:
                 self.tree.truncated = True
                 break
             if (attrs := self._entered(child)) is not None:
@@ -133,8 +134,10 @@ class _Grower:
         tag = element.tag
         if tag.__class__ is not str or (tag in self.never and not self._leaks(element, tag)):
             return None
-        attrs: Attributes = dict(element.items()) if element.attrib else _NONE  # type: ignore[arg-type] # all are str
-        return None if attrs and is_hidden(attrs, is_leaf=len(element) == 0) else attrs
+        if not (pairs := element.items()):
+            return _NONE
+        attrs: Attributes = dict(pairs)  # type: ignore[arg-type] # of a parsed page, all are str
+        return None if is_hidden(attrs, element) else attrs
 
     def _leaks(self, element: Element, tag: str) -> bool:
         """Whether content fell into an element that has none: libxml2 does not close `<button><svg>` (WCXB 5216)."""

@@ -2,14 +2,19 @@
 
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import psutil
 import pytest
 
 from schemas.errors import ExtractionFailed
 from tests.workers.extract.pooling import PATIENCE_SECONDS, SLOW, children, read_in, until_one_works
 from workers.extract.pool import ExtractionPool
 
+ROOT = Path(__file__).parents[3]
 FLOOD = b"<p>ab</p>" * 400_000  # 3.6 MB that becomes a tree of over 100 MB
 
 
@@ -83,3 +88,32 @@ def test_pool_ends_a_page_that_is_past_its_time_and_lives_on():
         assert caught.value.facts == {"cause": "wall_clock"}
     finally:
         pool.close()
+
+
+SCRIPT = """
+import multiprocessing
+from workers.extract.pool import ExtractionPool
+from tests.workers.extract.pooling import read_in
+
+if __name__ == "__main__":
+    pool = ExtractionPool(2)
+    read_in(pool, b"<p>text")
+    print(*(child.pid for child in multiprocessing.active_children()))
+"""
+
+
+def test_pool_leaves_no_process_and_no_warning_when_its_owner_ends_without_closing_it(tmp_path):
+    script = tmp_path / "owner.py"
+    script.write_text(SCRIPT)
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.split()) == 2
+    assert not [pid for pid in done.stdout.split() if psutil.pid_exists(int(pid))]
