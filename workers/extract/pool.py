@@ -1,7 +1,8 @@
 """Extraction in processes of its own: a hostile page costs its child, not the worker.
 
 libxml2 cannot be interrupted from Python, so a page past its time is ended by a signal. The children are started by
-spawn, for the worker has threads and libcurl in it, and a fork would copy their locks.
+spawn, for the worker has threads and libcurl in it, and a fork would copy their locks. A little plain text has nothing
+to parse, and is read where it is.
 """
 
 import multiprocessing
@@ -16,10 +17,14 @@ from schemas.deadline import Deadline
 from schemas.document import Document
 from schemas.errors import ExtractionFailed, OutriderError
 from schemas.limits import Limits
+from workers.extract import mime
 from workers.extract.child import extract_one, settle_in
+from workers.extract.document import extract
+from workers.extract.sniff import sniff
 
 WALL_SECONDS = 10.0  # a page of 2 MB takes under 1 s, the worst hostile one known under 3 s (ops/bench)
 MEMORY_BYTES = 1 << 30
+PLAIN_BYTES = 16_384  # the worst text of this size takes 1 ms; so does the way to a child and back
 _TASKS_PER_CHILD = 500  # lxml's string dictionary and Python's arenas only grow
 _LOOK_SECONDS = 0.2  # how often a waiting call looks whether it was taken back
 _ATTEMPTS = 2  # a pool that broke under one call is replaced; the page may be innocent
@@ -44,11 +49,14 @@ class ExtractionPool:
     def extract(
         self, body: bytes, *, content_type: str | None, base_url: str, limits: Limits, deadline: Deadline
     ) -> Document:
-        """What `document.extract` makes of the body, in a child.
+        """What `document.extract` makes of the body, in a child unless it is a little plain text.
 
         Raises: what `document.extract` raises; ExtractionFailed also for a child that outgrew its time or its memory
         or died; RequestTimeout and Cancelled when the call's own deadline says so.
         """
+        if len(body) <= PLAIN_BYTES and sniff(body, mime.parse(content_type)) == "text":
+            deadline.check("extracting")
+            return extract(body, content_type=content_type, base_url=base_url, limits=limits)
         for _ in range(_ATTEMPTS):
             seconds = min(self._wall_seconds, deadline.check("extracting"))
             pool = self._running()

@@ -9,7 +9,7 @@ from schemas.deadline import Deadline
 from schemas.errors import Cancelled, EmptySource, RequestTimeout, UnsupportedContentType
 from tests.workers.extract.pooling import PATIENCE_SECONDS, SLOW, children, read_in
 from tests.workers.extract.reading import SENTENCE
-from workers.extract.pool import ExtractionPool
+from workers.extract.pool import PLAIN_BYTES, ExtractionPool
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,28 @@ def test_pool_raises_the_child_s_own_errors(pool, body, content_type, error):
 
 def test_pool_serves_32_callers_at_once_and_each_gets_its_own(pool):
     with ThreadPoolExecutor(32) as threads:
-        texts = list(threads.map(lambda n: read_in(pool, f"page {n}".encode() * 500, "text/plain").text, range(320)))
+        texts = list(threads.map(lambda n: read_in(pool, f"page {n}".encode() * 500, "text/markdown").text, range(320)))
 
     assert texts == [f"page {n}" * 500 for n in range(320)]
+
+
+@pytest.mark.parametrize(
+    ("size", "started"),
+    [(PLAIN_BYTES - 1, False), (PLAIN_BYTES, False), (PLAIN_BYTES + 1, True)],  # one more byte earns a child
+)
+def test_pool_reads_little_plain_text_without_a_child(size, started):
+    pool = ExtractionPool(1)
+    before = len(children())
+    try:
+        assert read_in(pool, b"a" * size, "text/plain").text == "a" * size
+        assert (len(children()) > before) is started
+    finally:
+        pool.close()
+
+
+def test_pool_keeps_the_deadline_when_it_reads_plain_text_itself(pool):
+    with pytest.raises(RequestTimeout):
+        read_in(pool, b"words", "text/plain", deadline=Deadline.after(0))
 
 
 def test_pool_raises_request_timeout_when_the_call_s_own_deadline_passes(pool):
