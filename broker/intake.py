@@ -5,13 +5,14 @@ ended, and the envelope is made from its receipt.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
 from celery.exceptions import TaskRevokedError
 from celery.exceptions import TimeoutError as ReplyTimeout
+from celery.result import AsyncResult
 
 from broker.app import app
 from broker.ledger.engine import Ledger
@@ -27,32 +28,38 @@ GRACE_SECONDS = 5.0  # how long an ended call's reply may still be under way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handle:
-    """One call that was sent. `key` is what the ledger knows it by, within its project."""
+    """One call that was sent. `key` is what the ledger knows it by, within its project.
+
+    `listening` holds the subscription that began before the message left: Celery ends it with the object, and what a
+    worker tells until somebody waits would be lost.
+    """
 
     tool: str
     project: str
     task_id: str
     key: str
+    listening: "AsyncResult[Any] | None" = field(default=None, repr=False, compare=False)
 
 
 def submit(tool: str, arguments: dict[str, Any], context: dict[str, Any], *, progress: bool = False) -> Handle:
     """Send one call to the fleet. With `progress`, its worker tells what it is doing. Raises: the broker's errors."""
     task_id = uuid4().hex
-    app.send_task(
+    sent = app.send_task(
         tool,
         kwargs={"arguments": arguments, "context": context},
         task_id=task_id,
         headers={"outrider_progress": True} if progress else None,
     )
     key = str(context.get("call") or task_id)
-    return Handle(tool=tool, project=str(context.get("project", "")), task_id=task_id, key=key)
+    project = str(context.get("project", ""))
+    return Handle(tool=tool, project=project, task_id=task_id, key=key, listening=sent if progress else None)
 
 
 def await_reply(
     handle: Handle, *, timeout_seconds: float, ledger: Ledger | None = None, on_progress: Progress | None = None
 ) -> dict[str, Any]:
     """The call's envelope. With a ledger, a lost reply is answered from the receipt, a late one as unknown."""
-    result = app.AsyncResult(handle.task_id)
+    result = handle.listening or app.AsyncResult(handle.task_id)
     until = monotonic() + timeout_seconds
     ended_at: float | None = None
     while (left := until - monotonic()) > 0:

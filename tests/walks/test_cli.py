@@ -184,8 +184,11 @@ def test_interrupt_takes_the_call_back(fleet: Fleet, lab: LabControl, tmp_path: 
     """M127: Ctrl-C during a fetch; the origin sees the end, the person hears what was sent."""
     lab.dns("held.example", A=["93.184.77.3"])
     said = tmp_path / "stderr"
-    with origin(hold_after(), address="93.184.77.3", port=80) as server, said.open("w") as stderr:
-        process = started(fleet.root, "fetch", "http://held.example/", "--json", stderr=stderr)
+    with (
+        origin(hold_after(), address="93.184.77.3", port=80) as server,
+        said.open("w") as stderr,
+        started(fleet.root, "fetch", "http://held.example/", "--json", stderr=stderr) as process,
+    ):
         wait_until(lambda: "connecting to held.example\n" in said.read_text(), seconds=30, what=str(said))
         wait_until(lambda: server.requests, what="the request")
         process.send_signal(signal.SIGINT)

@@ -84,6 +84,22 @@ def test_dripping_call_can_be_cancelled(fleet: Fleet, lab: LabControl) -> None:
     assert (envelope["outcome"], envelope["receipt"]["sent"]) == ("cancelled", "sent")
 
 
+def test_stages_told_before_anybody_waits_are_heard(fleet: Fleet, lab: LabControl) -> None:
+    """A reader who comes late hears every stage: the page is held until it was told that we are connected."""
+    handle = fleet.send("https://counted.example/hold/stages", progress=True)
+    assert len(lab.await_requests("/hold/stages", seconds=START_SECONDS)) == 1
+    told: list[str] = []
+
+    def hear(stage: str, facts: dict) -> None:
+        told.append(stage)
+        if stage == "connecting":
+            lab.release("stages")
+
+    envelope = intake.await_reply(handle, timeout_seconds=40, ledger=fleet.ledger, on_progress=hear)
+    assert envelope["outcome"] == "completed"
+    assert list(dict.fromkeys(told)) == ["resolving", "connecting", "receiving", "extracting"]
+
+
 def test_call_cancelled_at_once_ends_whatever_it_was_doing(fleet: Fleet, lab: LabControl) -> None:
     """M127: between the message, its admission and its request there is no gap in which the word is lost."""
     handles = [fleet.send("https://mute.example/", context=fleet.context(project=fleet.project())) for _ in range(24)]
