@@ -35,16 +35,6 @@ def test_a_fetch_without_a_network_fails_with_a_receipt_in_plain_words(home: Pat
     assert "not_sent" in lines[-1]
 
 
-def test_a_call_with_unknown_fields_is_refused_and_names_no_value(home: Path) -> None:
-    arguments = json.dumps({"url": REFUSED_URL, "secret_field": "canary-value"})
-    ended = outrider("call", "web_fetch", "--arguments", arguments, "--json", home=home)
-    envelope = Envelope.model_validate_json(ended.stdout)
-    assert ended.returncode == 2, ended.stderr
-    assert envelope.error is not None
-    assert envelope.error.code == "invalid_arguments"
-    assert "canary-value" not in ended.stdout + ended.stderr
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_start_ends_as_cancelled_and_sends_nothing(number: signal.Signals, home: Path) -> None:
     with command("ops", "fetch", "https://example.com/", home=home) as running:

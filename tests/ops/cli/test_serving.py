@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from schemas.envelope import Envelope
 from tests.ops.running import Command, command, of_home, outrider, wait_until
 
 PARTS = {"postgres", "broker", "results", "flower", "worker-1", "care", "beat"}
@@ -44,6 +45,17 @@ def test_a_fetch_uses_the_running_stack(fleet_home: Path) -> None:
     ended = outrider("fetch", "http://127.0.0.1/", home=fleet_home)
     assert ended.returncode == 2, ended.stderr
     assert outrider("status", home=fleet_home).returncode == 0
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_call_with_unknown_fields_is_refused_and_names_no_value(fleet_home: Path) -> None:
+    arguments = json.dumps({"url": "http://127.0.0.1/", "secret_field": "canary-value"})
+    ended = outrider("call", "web_fetch", "--arguments", arguments, "--json", home=fleet_home)
+    envelope = Envelope.model_validate_json(ended.stdout)
+    assert ended.returncode == 2, ended.stderr
+    assert envelope.error is not None
+    assert envelope.error.code == "invalid_arguments"
+    assert "canary-value" not in ended.stdout + ended.stderr
 
 
 @pytest.mark.usefixtures("fleet")
@@ -119,7 +131,7 @@ def test_a_second_interrupt_hurries_and_breaks_nothing(home: Path, silent_dns: s
             assert running.end(signal.SIGINT) == 0
             assert call.process.wait(timeout=10) == 4
     assert of_home(home) == []
-    assert outrider("fetch", "http://127.0.0.1/", home=home).returncode == 2
+    assert json.loads(outrider("project", "show", "local", "--json", home=home).stdout)["generation"] == 1
 
 
 @pytest.mark.fault
