@@ -149,6 +149,13 @@ def clear_state(home: Home) -> None:
         (home.root / "state.json").unlink()
 
 
+def leave_sockets(home: Home) -> None:
+    """Remove the folder of sockets where it lies among the temporary files; one that is still used stays."""
+    if home.sockets.parent != home.root:
+        with suppress(OSError):
+            home.sockets.rmdir()
+
+
 def left_state(home: Home) -> bool:
     """Whether an owner wrote its state and did not clear it: it runs, or it was killed."""
     return (home.root / "state.json").exists()

@@ -78,6 +78,7 @@ def run(plan: Plan) -> Iterator[Stack]:
         if not mine:
             state = homes.read_state(home.root)
             raise StackBusy(home.root, state.pid if state else None, state.phase if state else "unknown")
+        homes.open_home(plan.settings.home)  # again: the last owner may have removed its folder of sockets in between
         stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))
         watch = Watch(stack.supervisor, lambda: _begin(plan, stack), plan.hurry)
         try:
@@ -152,3 +153,4 @@ def _end(plan: Plan, stack: Stack, watch: Watch) -> None:
     finally:
         watch.end()
     homes.clear_state(stack.home)
+    homes.leave_sockets(stack.home)

@@ -96,6 +96,7 @@ def test_a_home_with_a_path_too_long_for_sockets_works(settings: Settings, home:
         assert sql(stack.settings, "SELECT 1") == [(1,)]
         assert stack.home.root == deep
         assert stat.S_IMODE(stack.home.sockets.stat().st_mode) == 0o700
+    assert not stack.home.sockets.exists()
 
 
 # sun_path of macOS holds 103 bytes beside its closing zero; `/run/.s.PGSQL.5432` takes 18 of them.
