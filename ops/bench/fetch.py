@@ -14,10 +14,10 @@ from typing import Annotated
 import typer
 
 from ops.bench.idle import latency
-from ops.bench.kinds import NOOP, PAGE_BYTES, PAGES, QUICK, WARM, WHOLE, Effort
+from ops.bench.kinds import NOOP, PAGES, QUICK, SITES, WARM, WHOLE, Effort
 from ops.bench.load import Kind, Measured, batch
 from ops.bench.peers import peers
-from ops.bench.report import Findings, as_json, as_table
+from ops.bench.report import Findings, Machine, as_json, as_table
 from ops.bench.stand import Stand, stand
 from ops.lab.control import LabControl
 
@@ -30,22 +30,31 @@ def main(
     *,
     as_json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object, alone, on stdout.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="One round, under a minute.")] = False,
-    peer_python: Annotated[Path, typer.Option(help="A Python that has ops/locks/bench.txt.", metavar="PATH")] = Path(
-        sys.executable
-    ),
+    peer_python: Annotated[
+        Path | None,
+        typer.Option(
+            help="A Python that has ops/locks/bench.txt; default: .venv-bench's, else this one.", metavar="PATH"
+        ),
+    ] = None,
 ) -> None:
     """Measure the fleet in the private internet, beside no-op tasks and other fetchers. Asserts nothing."""
     if "OUTRIDER_LAB" not in os.environ:
         typer.echo(OUTSIDE, err=True)
         raise typer.Exit(USAGE)
-    LabControl().site("bench.example", site="page", file="article.html", bytes=PAGE_BYTES, gzip=True)
-    found = measure(QUICK if quick else WHOLE, peer_python)
+    for host, entry in SITES.items():
+        LabControl().site(host, **entry)
+    found = measure(QUICK if quick else WHOLE, peer_python or _peers_own())
     typer.echo(json.dumps(as_json(found)) if as_json_object else as_table(found))
+
+
+def _peers_own() -> Path:
+    own = Path(".venv-bench/bin/python").absolute()
+    return own if own.is_file() else Path(sys.executable)
 
 
 def measure(effort: Effort, peer_python: Path) -> Findings:
     """Everything, in one run."""
-    began = time.monotonic()
+    began, busy = time.monotonic(), os.getloadavg()[0]
     with stand() as bench:
         batch(bench, NOOP, WARM)  # once it is done, the worker has imported what it needs
         fresh = bench.accounts.memory()
@@ -54,9 +63,8 @@ def measure(effort: Effort, peer_python: Path) -> Findings:
         idle = latency(bench, PAGES[0], effort.idle_calls)
         others = peers(peer_python, PAGES, effort.peer_seconds)
         ended = bench.ended()
-    return Findings(
-        loads=loads, idle=idle, fresh=fresh, warm=warm, peers=others, ended=ended, seconds=time.monotonic() - began
-    )
+    machine = Machine(cores=os.cpu_count() or 1, load_before=busy, seconds=time.monotonic() - began)
+    return Findings(machine=machine, loads=loads, idle=idle, fresh=fresh, warm=warm, peers=others, ended=ended)
 
 
 def _loads(bench: Stand, effort: Effort) -> dict[Kind, list[Measured]]:

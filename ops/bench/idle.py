@@ -1,11 +1,13 @@
 """Idle: one call at a time on a warm and quiet stack, each beside a bare request for the same URL."""
 
+import os
 import socket
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from statistics import median, quantiles
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -16,16 +18,22 @@ from ops.bench.stand import AGENT, PROJECTS, Stand
 WARM_CALLS = 10
 REPLY_SECONDS = 30.0
 CHUNK_BYTES = 65_536
+PAGE_BYTES = 8_192  # PostgreSQL's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Unit: milliseconds. `origin` is a bare request: name looked up, connected, TLS, read to its end."""
+    """Unit: milliseconds.
+
+    Shape: `origin` is a bare request: name looked up, connected, TLS, read to its end. `disk` is one page written
+    durably where the ledger lies: what a commit waits for.
+    """
 
     p50: float
     p99: float
     origin_p50: float
     origin_p99: float
+    disk_p50: float
     calls: int
     completed: int
 
@@ -38,7 +46,7 @@ class Latency:
 def latency(stand: Stand, url: str, calls: int) -> Latency:
     """Calls and bare requests in turn, after a few of each that are not counted."""
     run = uuid4().hex[:12]
-    completed, fleet, origin = 0, [], []
+    completed, fleet, origin, disk = 0, [], [], []
     for turn in range(WARM_CALLS + calls):
         context = {"project": PROJECTS[turn % len(PROJECTS)], "agent": AGENT, "run": run, "step": f"{run}-{turn}"}
         spent, outcome = _timed(partial(_call, stand, url, context))
@@ -46,10 +54,11 @@ def latency(stand: Stand, url: str, calls: int) -> Latency:
         if turn >= WARM_CALLS:
             fleet.append(spent)
             origin.append(alone)
+            disk.append(_timed(partial(_durable, stand.settings.home / "page"))[0])
             completed += outcome == "completed"
     return Latency(
         p50=median(fleet), p99=_p99(fleet), origin_p50=median(origin), origin_p99=_p99(origin),
-        calls=calls, completed=completed,
+        disk_p50=median(disk),         calls=calls, completed=completed,
     )  # fmt: skip
 
 
@@ -76,6 +85,13 @@ def _bare(url: str) -> str:
 
 
 _TRUST = ssl.create_default_context()  # finds the lab's authority through SSL_CERT_FILE
+
+
+def _durable(path: Path) -> str:
+    with path.open("ab", buffering=0) as file:
+        file.write(bytes(PAGE_BYTES))
+        os.fdatasync(file.fileno())
+    return ""
 
 
 def _is_whole(reply: bytearray) -> bool:
