@@ -5,7 +5,7 @@ query string or page text. Its bytes are RFC 8785 canonical JSON, so that its di
 """
 
 from base64 import b64encode
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
@@ -82,4 +82,5 @@ def digest_of(body: str) -> str:
 
 def hop_fields(hop: Hop) -> dict[str, Any]:
     """A hop as plain JSON, without the empty fields."""
-    return {name: value for name, value in asdict(hop).items() if value not in (None, (), {}, "")}
+    filled = ((name, getattr(hop, name)) for name in Hop.__dataclass_fields__)
+    return {name: value for name, value in filled if value not in (None, (), {}, "")}
