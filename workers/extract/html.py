@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from schemas.document import Link
+from workers.extract.body import body_of
 from workers.extract.classify import choose, weigh
 from workers.extract.clean import clean, cut, fit
 from workers.extract.flat import flat_text
@@ -39,7 +40,7 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     base = read_base(root, base_url)
     title = read_title(root)
     refresh = read_refresh(root, base)
-    body = root.find(".//body")
+    body = body_of(root)
     if body is None:
         return Page(title=title, refresh=refresh)
     if cut_deep:
