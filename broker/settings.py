@@ -71,6 +71,11 @@ def install(found: Settings) -> None:
     settings.cache_clear()
 
 
+def installed() -> Settings | None:
+    """The settings that were installed, if any were."""
+    return _installed[0] if _installed else None
+
+
 @cache
 def settings() -> Settings:
     """This process's settings, read once."""

@@ -1,5 +1,6 @@
 """A whole fleet for tests: `outrider up` as a process, and its doors. Used inside the private internet."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -47,8 +48,8 @@ class Fleet:
         state = wait_until(self._ready, seconds=90, what="outrider up")
         self.state = state
         self.settings = joined(settings.Settings(home=root), state)
-        settings.install(self.settings)
-        _point_the_client_at(self.settings)
+        self.meant_before = pointed_at()
+        point_the_client_at(self.settings)
         self.ledger: Ledger = ledger_engine(self.settings.require_database_url(), size=8)
 
     def _ready(self) -> home.State | None:
@@ -100,8 +101,18 @@ class Fleet:
         return "".join(path.read_text(errors="replace") for path in sorted((self.root / "log").iterdir()))
 
 
-def _point_the_client_at(found: settings.Settings) -> None:
-    """One process speaks to one stack; a test session meets several, so its Celery app forgets the last one."""
+def pointed_at() -> settings.Settings | None:
+    """The stack that this process's client speaks to, if it was told."""
+    return settings.installed()
+
+
+def point_the_client_at(found: settings.Settings) -> None:
+    """One process speaks to one stack; a test session meets several, so its Celery app forgets the last one.
+
+    Results that nobody holds any more unsubscribe now, while their store may still be there.
+    """
+    gc.collect()
+    settings.install(found)
     app.conf.broker_url, app.conf.result_backend = found.broker_url, found.result_url
     app.amqp._producer_pool = app._pool = app._backend_cache = None
     app._local = threading.local()
@@ -127,6 +138,9 @@ def running_fleet(root: Path, *words: str) -> Iterator[Fleet]:
             yield fleet
         finally:
             fleet.ledger.dispose()
+            if fleet.meant_before is not None:
+                point_the_client_at(fleet.meant_before)
+            gc.collect()
     finally:
         process.send_signal(signal.SIGTERM)
         try:
