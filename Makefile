@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOG := $(VENV)/setup.log
-BENCH_READY := $(VENV)/.bench-ready
+BENCH_READY := .venv-bench/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-user-action=ignore
 TESTS ?=
 
@@ -55,8 +55,11 @@ check: setup ## Lint, format check, types, import contracts
 	@$(BIN)/mypy -p schemas -p broker -p workers -p ops
 	@$(BIN)/lint-imports
 
+# The other fetchers live in an environment of their own: they pin other versions of what we use.
 $(BENCH_READY): ops/locks/bench.txt $(READY)
-	@$(PIP) --require-hashes -r ops/locks/bench.txt >$(LOG) 2>&1 || { cat $(LOG) >&2; exit 1; }
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r ops/locks/bench.txt \
+		>$(LOG) 2>&1 || { cat $(LOG) >&2; exit 1; }
 	@touch $@
 
 bench: $(BENCH_READY) ## Measure this machine, beside other fetchers
@@ -74,5 +77,5 @@ lock: ## Make the locks anew (needs uv)
 	$(LOCK) --all-extras --group dev --group bench --output-file ops/locks/bench.txt >/dev/null
 
 clean: ## Remove what can be made again; never the state of a stack
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 	find schemas broker workers ops tests -name __pycache__ -type d -prune -exec rm -rf {} +
