@@ -1,6 +1,6 @@
 """At most once, under fire: killed workers and restarted stores, with the counting origin as the witness.
 
-X1, X7, M150, M151. Nothing in the product knows of these faults: a lock held in PostgreSQL keeps a call before its
+X1, X7, C10, M150, M151. Nothing in the product knows of these faults: a lock held in PostgreSQL keeps a call before its
 admission, a silent DNS server after it, a gate at the origin in the middle of a body, a frozen result store after its
 settling.
 """

@@ -122,6 +122,7 @@ def test_a_store_that_dies_is_started_again(name: str, settings: Settings) -> No
 
 
 def test_an_ordinary_user_runs_the_stores(home: Path) -> None:
+    """X18: no root, no Docker, no service installed."""
     prefix = as_nobody()
     if prefix is None:
         pytest.skip("no ordinary user can reach this interpreter, and no mount namespace is to be had")
