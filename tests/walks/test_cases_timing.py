@@ -1,4 +1,4 @@
-"""The timing cases, and everything else that ends by the call's one deadline, side by side: 30 s for all (M124, C18, X15).
+"""The timing cases, and everything else that ends by the call's one deadline (M124, C18, X15), side by side.
 
 The cases assume a deadline of 3 s; the profile's is 30 s, and what they do slowly is slowed down by as much.
 """
