@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import psutil
+from kombu import pools
 
 from broker import intake, settings
 from broker.app import app
@@ -112,10 +113,23 @@ def point_the_client_at(found: settings.Settings) -> None:
     Results that nobody holds any more unsubscribe now, while their store may still be there.
     """
     gc.collect()
+    _hang_up()
     settings.install(found)
     app.conf.broker_url, app.conf.result_backend = found.broker_url, found.result_url
     app.amqp._producer_pool = app._pool = app._backend_cache = None
     app._local = threading.local()
+
+
+def _hang_up() -> None:
+    """Close what the client's app holds open to its last stack."""
+    backend = app._backend_cache or getattr(app._local, "backend", None)
+    if backend is not None:
+        if (listener := backend.result_consumer._pubsub) is not None:
+            listener.close()
+        backend.client.connection_pool.disconnect()
+        backend.client.close()
+        backend.remove_pending_result = lambda result: result  # a result that dies later has nobody left to tell
+    pools.reset()
 
 
 @contextmanager
@@ -140,7 +154,6 @@ def running_fleet(root: Path, *words: str) -> Iterator[Fleet]:
             fleet.ledger.dispose()
             if fleet.meant_before is not None:
                 point_the_client_at(fleet.meant_before)
-            gc.collect()
     finally:
         process.send_signal(signal.SIGTERM)
         try:
