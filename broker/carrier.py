@@ -18,7 +18,13 @@ from redis.exceptions import ConnectionError as BrokerGone
 
 _log = logging.getLogger(__name__)
 
-UNREADABLE = (TypeError, ValueError, LookupError, AttributeError)  # what reading a malformed message raises
+UNREADABLE = (
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)  # what reading a malformed message raises
 
 
 class QoS(kombu_redis.QoS):
@@ -68,6 +74,26 @@ class Transport(kombu_redis.Transport):
     """kombu's Redis transport with our channel."""
 
     Channel = Channel
+
+    def _deliver(self, message: Any, queue: str | None) -> None:
+        """As kombu's, for what has the envelope of a message. Raises: ValueError, which drops the rest."""
+        if not is_enveloped(message):
+            malformed = "not the envelope of a message"
+            raise ValueError(malformed)
+        super()._deliver(message, queue)
+
+
+def is_enveloped(message: Any) -> bool:
+    """Whether kombu can book, give back and acknowledge this message: later, each of these ends the connection."""
+    try:
+        properties = message["properties"]
+        delivery = properties["delivery_info"]
+        tag, exchange, key = properties["delivery_tag"], delivery["exchange"], delivery["routing_key"]
+        body, headers = message["body"], message.get("headers")
+    except (TypeError, KeyError, AttributeError):
+        return False
+    words = all(isinstance(word, str) and word.isascii() for word in (tag, exchange, key))
+    return words and tag != "" and isinstance(body, str) and isinstance(headers, dict | None)
 
 
 def install() -> None:

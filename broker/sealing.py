@@ -9,6 +9,7 @@ import logging
 from typing import Any
 
 from celery import Celery, Task
+from celery.exceptions import InvalidTaskError
 from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 
@@ -48,7 +49,7 @@ class SealedCelery(Celery):
 
 
 class SealedConsumer(Consumer):
-    """Messages that cannot be read are rejected and counted by name, never dumped."""
+    """Messages that cannot be read are rejected, told to their sender and counted by name, never dumped."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Any:
         """As Celery's; a message that breaks its reader is rejected instead of ending the worker, and its next one."""
@@ -58,28 +59,32 @@ class SealedConsumer(Consumer):
             try:
                 return handle(message)
             except UNREADABLE as error:
-                _log.warning("unreadable_message_rejected", extra={"reason": type(error).__name__})
-                if not message.acknowledged:
-                    message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
+                self._turn_away(message, type(error).__name__)
 
         return handle_readable
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
         """A body that is no task message at all."""
         del body
-        _log.warning("unreadable_message_rejected", extra={"reason": "not a task message"})
-        message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
+        self._turn_away(message, "not a task message")
 
     def on_invalid_task(self, body: Any, message: Any, exc: Any) -> None:
         """A task message whose arguments have no readable shape."""
         del body
-        _log.warning("unreadable_message_rejected", extra={"reason": type(exc).__name__})
-        message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
+        self._turn_away(message, type(exc).__name__)
 
     def on_decode_error(self, message: Any, exc: Any) -> None:
         """A body in a serialization that is not accepted, or not what it claims to be."""
-        _log.warning("unreadable_message_rejected", extra={"reason": type(exc).__name__})
-        message.ack()
+        self._turn_away(message, type(exc).__name__)
+
+    def _turn_away(self, message: Any, reason: str) -> None:
+        """Reject for good. A sender that gave a readable id hears it from the result store instead of waiting."""
+        _log.warning("unreadable_message_rejected", extra={"reason": reason})
+        if not message.acknowledged:
+            message.reject_log_error(_log, self.connection_errors)  # type: ignore[attr-defined]
+        headers = message.headers if isinstance(message.headers, dict) else {}
+        if shape.is_id(headers.get("id")):
+            self.app.backend.mark_as_failure(headers["id"], InvalidTaskError("the message cannot be read"))
 
     def on_unknown_task(self, body: Any, message: Any, exc: Any) -> None:
         """A task that this fleet does not know: its sender gets NotRegistered from the result store."""

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -24,7 +24,7 @@ def state_home() -> Path:
 class Settings(BaseSettings):
     """What a deployment may set. Unset URLs mean the embedded PostgreSQL and Valkey under `home`."""
 
-    model_config = SettingsConfigDict(env_prefix="OUTRIDER_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="OUTRIDER_", env_ignore_empty=True, frozen=True, extra="ignore")
 
     home: Path = Field(default_factory=state_home, description="State of the embedded stack.")
     database_url: str | None = Field(default=None, description="postgresql://... of the ledger.")
@@ -35,11 +35,6 @@ class Settings(BaseSettings):
     flower_port: int = Field(default=5555, ge=1, le=65535)
     gateway_port: int = Field(default=8765, ge=1, le=65535)
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
-
-    @field_validator("database_url", "broker_url", "result_url", mode="before")
-    @classmethod
-    def _empty_is_unset(cls, value: object) -> object:
-        return None if value == "" else value
 
     def require_broker_url(self) -> str:
         """Where messages go. Raises: StackMissing when neither a URL is set nor a stack was found."""

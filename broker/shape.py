@@ -4,20 +4,22 @@ Celery unpacks headers and body in many places, some of them in the pool, where 
 unacknowledged for ever, or in its loop, where it ends the worker. A message of another shape is rejected at the door.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from celery.exceptions import InvalidTaskError
 
-ID_CHARS = 512  # ours have 32; the ledger refuses longer ones as well
+# Ours have 32 hex digits; the ledger refuses longer ones as well. ASCII: the id is a key of the result store.
+_ID = re.compile(r"[\x21-\x7e]{1,512}")
 
 
 def check(headers: Mapping[str, Any], payload: Any) -> None:
     """Let a well-shaped message pass. Raises: InvalidTaskError, with the name of the part and never its value."""
-    name = headers.get("id")
-    _insist(isinstance(name, str) and 0 < len(name) <= ID_CHARS, "id")
+    _insist(is_id(headers.get("id")), "id")
     for field in ("root_id", "parent_id", "group", "shadow", "lang", "meth"):
-        _insist(isinstance(headers.get(field), str | None), field)
+        given = headers.get(field)
+        _insist(given is None or (isinstance(given, str) and given.isprintable()), field)
     _insist(isinstance(headers.get("retries"), int | None), "retries")
     _insist(_is_time_limit(headers.get("timelimit")), "timelimit")
     _insist(isinstance(payload, list | tuple) and len(payload) == 3, "body")
@@ -25,6 +27,11 @@ def check(headers: Mapping[str, Any], payload: Any) -> None:
     _insist(isinstance(args, list | tuple), "args")
     _insist(isinstance(keywords, dict), "kwargs")
     _insist(_is_embed(embed), "embed")
+
+
+def is_id(given: Any) -> bool:
+    """Whether this can be a task's id."""
+    return isinstance(given, str) and _ID.fullmatch(given) is not None
 
 
 def _insist(holds: bool, part: str) -> None:  # noqa: FBT001 - an assertion that names its part

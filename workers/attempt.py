@@ -15,9 +15,9 @@ from schemas.deadline import Deadline
 from schemas.destination import Destination
 from schemas.document import Document
 from schemas.envelope import Envelope, ErrorOut, Outcome, receipt_out, replay
-from schemas.errors import Cancelled, Internal, LedgerUnavailable, OutcomeUnknown, OutriderError, SettingsChanged
+from schemas.errors import Broken, Cancelled, Internal, OutcomeUnknown, OutriderError, SettingsChanged
 from schemas.operation import Ending, Lease, OperationState, Request, Stored
-from schemas.receipt import Journal, canonical, digest_of, hop_fields
+from schemas.receipt import Journal, Sent, canonical, digest_of, hop_fields
 from schemas.reply import Ask, Reply
 from schemas.tool import Tool
 from workers.bench import Bench, Progress
@@ -53,7 +53,7 @@ class Attempt:
 class Found:
     """What the ride brought back: a value or an error, never both."""
 
-    value: BaseModel | None
+    value: dict[str, Any] | None
     error: OutriderError | None
 
     def state(self) -> OperationState:
@@ -108,36 +108,45 @@ def _bench(
 
 def _try(attempt: Attempt, bench: Bench) -> Found:
     try:
-        return Found(attempt.perform(bench), None)
+        return Found(attempt.perform(bench).model_dump(mode="json"), None)
     except OutriderError as error:
         return Found(None, error)
-    except Exception as error:  # noqa: BLE001 - the last wall: a bug of ours settles as internal, its text stays here
-        _log.error(
-            "handler_broke",
-            operation=attempt.lease.operation_id,
-            exception=type(error).__name__,
-            at=where(error.__traceback__),
-        )
-        return Found(None, Internal("A fault of ours; the worker's log names the place.", kind=type(error).__name__))
+    except Exception as error:  # noqa: BLE001 - a bug of ours settles as internal, its text stays here
+        return Found(None, _fault(attempt, error))
+
+
+def _fault(attempt: Attempt, error: Exception) -> Internal:
+    kind = type(error).__name__
+    _log.error("attempt_broke", operation=attempt.lease.operation_id, exception=kind, at=where(error.__traceback__))
+    return Internal("A fault of ours; the worker's log names the place.", kind=kind)
 
 
 def _settle(attempt: Attempt, hands: Hands, found: Found, journal: Journal, pages: list[Document]) -> Envelope:
     try:
-        ending = _ending(attempt, found, journal, pages)
+        found, ending = _told(attempt, found, journal, pages)
         try:
             stored = settle(hands.ledger, attempt.lease, ending)
         except SettingsChanged as error:
-            found = Found(None, error)
-            ending = _ending(attempt, found, journal, pages)
+            found, ending = _told(attempt, Found(None, error), journal, pages)
             stored = settle(hands.ledger, attempt.lease, ending)
-    except LedgerUnavailable:
+    except Broken:
         return _unsettled(attempt)
     if stored.digest != ending.digest:
         return replay(attempt.tool.name, stored)  # somebody looked after our lease was over: theirs is the account
     return _envelope(attempt, found, stored)
 
 
-def _ending(attempt: Attempt, found: Found, journal: Journal, pages: list[Document]) -> Ending:
+def _told(attempt: Attempt, found: Found, journal: Journal, pages: list[Document]) -> tuple[Found, Ending]:
+    """What is settled: the account, or, where it cannot be written down, that we broke and whether a request left."""
+    sent = journal.sent()
+    try:
+        return found, _ending(attempt, found, sent, [hop_fields(hop) for hop in journal.hops], pages)
+    except Exception as error:  # noqa: BLE001 - an admitted call must end, whatever its account held
+        broken = Found(None, _fault(attempt, error))
+        return broken, _ending(attempt, broken, sent, [], [])
+
+
+def _ending(attempt: Attempt, found: Found, sent: Sent, hops: list[dict[str, Any]], pages: list[Document]) -> Ending:
     error = None if found.error is None else ErrorOut.of(found.error)
     request, lease = attempt.request, attempt.lease
     body = canonical(
@@ -148,13 +157,13 @@ def _ending(attempt: Attempt, found: Found, journal: Journal, pages: list[Docume
             "call": request.key,
             "document": [_page_fields(page) for page in pages],
             "error": None if error is None else error.model_dump(include={"code", "message", "facts"}),
-            "hops": [hop_fields(hop) for hop in journal.hops],
+            "hops": hops,
             "milliseconds": round((monotonic() - attempt.started) * 1000, 3),
             "operation": lease.operation_id,
             "project": request.context.project,
             "receipt": "outrider/1",
             "run": request.context.run,
-            "sent": journal.sent().value,
+            "sent": sent.value,
             "state": found.state().value,
             "step": request.context.step,
             "tool": attempt.tool.name,
@@ -163,7 +172,7 @@ def _ending(attempt: Attempt, found: Found, journal: Journal, pages: list[Docume
     return Ending(
         state=found.state(),
         code=None if error is None else error.code,
-        sent=journal.sent().value,
+        sent=sent.value,
         body=body,
         digest=digest_of(body),
     )
@@ -185,15 +194,15 @@ def _envelope(attempt: Attempt, found: Found, stored: Stored) -> Envelope:
         outcome=_OUTCOMES[found.state()],
         tool=attempt.tool.name,
         operation=stored.operation_id,
-        value=None if found.value is None else found.value.model_dump(mode="json"),
+        value=found.value,
         error=None if found.error is None else ErrorOut.of(found.error),
         receipt=receipt_out(stored),
     )
 
 
 def _unsettled(attempt: Attempt) -> Envelope:
-    """The ledger stayed away until the lease was over: it will say outcome_unknown, and so do we."""
-    error = OutcomeUnknown("The ledger could not be reached to settle this call.")
+    """The ledger did not take the account: it will say outcome_unknown when the lease is over, and so do we."""
+    error = OutcomeUnknown("The ledger could not settle this call.")
     return Envelope(
         outcome="unknown", tool=attempt.tool.name, operation=attempt.lease.operation_id, error=ErrorOut.of(error)
     )

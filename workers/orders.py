@@ -58,6 +58,8 @@ def _read(model: type[M], given: Any, part: str) -> M:
         field = ".".join([part, *(_shown(name) for name in first["loc"])])
         reason = first["type"]
         raise InvalidArguments(f"{field}: {_words(first)}", field=field, reason=reason) from None
+    except RecursionError:
+        raise InvalidArguments(f"{part} is nested too deep.", field=part, reason="depth") from None
     except ValueError:
         raise InvalidArguments(f"{part} is not valid Unicode.", field=part, reason="unicode") from None
 

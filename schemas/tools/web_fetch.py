@@ -22,7 +22,12 @@ class Args(BaseModel):
         description="Public http or https URL without credentials, secrets or a port of its own."
     )
     maxChars: int = Field(default=16_000, ge=1_000, le=32_000, description="Longest text wanted.")  # noqa: N815 - the document's name
-    offset: int = Field(default=0, ge=0, description="Character to begin at; above 0 expectedHash is required.")
+    offset: int = Field(
+        default=0,
+        ge=0,
+        le=WEB_FETCH.limits.source_chars,
+        description="Character to begin at; above 0 expectedHash is required.",
+    )
     expectedHash: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = Field(  # noqa: N815 - the document's name
         default=None, description="contentHash of the call that began this text."
     )

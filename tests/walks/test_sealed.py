@@ -208,6 +208,8 @@ def test_messages_that_cannot_be_read_are_dropped_without_a_word_of_them(
         ("application/json", json.dumps([[], {}, {}]), headers | {"timelimit": canary}),
         ("application/json", json.dumps([[], {}, {}]), headers | {"retries": canary}),
         ("application/json", json.dumps([[], {}, {"callbacks": canary, "chain": canary}]), headers),
+        ("application/json", json.dumps([[], {}, {}]), headers | {"id": "\ud800"}),
+        ("application/json", f'[[], {{"arguments": {"[" * 990}{"]" * 990}, "context": {{}}}}, {{}}]', headers),
     ]
     for kind, body, said in bodies:
         message = {

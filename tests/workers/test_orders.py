@@ -11,6 +11,14 @@ HASH = "a" * 64
 CANARY = "canary-5f1c"
 
 
+def nested(depth: int) -> list[object]:
+    """A list in a list, that deep."""
+    inside: list[object] = []
+    for _ in range(depth):
+        inside = [inside]
+    return inside
+
+
 def order(arguments: object, context: object = CONTEXT, **more: object):
     return read_order(TOOL, (), {"arguments": arguments, "context": context, **more})
 
@@ -24,6 +32,7 @@ def order(arguments: object, context: object = CONTEXT, **more: object):
         pytest.param({"url": "https://a.example/", "maxChars": 32_000}, id="M106-at-32000"),
         pytest.param({"url": "https://a.example/", "offset": 0}, id="M108-at-0"),
         pytest.param({"url": "https://a.example/", "offset": 1, "expectedHash": HASH}, id="M109-bound"),
+        pytest.param({"url": "https://a.example/", "offset": 400_000, "expectedHash": HASH}, id="M108-at-400000"),
         pytest.param({"url": "https://a.example/", "expectedHash": HASH}, id="M109-hash-alone"),
     ],
 )
@@ -45,6 +54,17 @@ def test_order_is_read_when_arguments_fit(arguments: dict[str, object]) -> None:
         pytest.param({"url": "https://a.example/", "maxChars": True}, "arguments.maxChars", id="M106-bool"),
         pytest.param({"url": "https://a.example/", "offset": -1}, "arguments.offset", id="M108-negative"),
         pytest.param({"url": "https://a.example/", "offset": 1}, "arguments", id="M109-missing"),
+        pytest.param(
+            {"url": "https://a.example/", "offset": 400_001, "expectedHash": HASH},
+            "arguments.offset",
+            id="M108-at-400001",
+        ),
+        pytest.param(
+            {"url": "https://a.example/", "offset": 2**53, "expectedHash": HASH},
+            "arguments.offset",
+            id="M108-past-json",
+        ),
+        pytest.param({"url": "https://a.example/", "x": nested(2_000)}, "arguments", id="depth-2000"),
         pytest.param({"url": "https://a.example/", "expectedHash": "A" * 64}, "arguments.expectedHash", id="M109-case"),
         pytest.param(
             {"url": "https://a.example/", "expectedHash": "a" * 63}, "arguments.expectedHash", id="M109-short"

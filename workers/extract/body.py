@@ -30,7 +30,7 @@ def _strays(head: Element) -> list[Element]:
     """The head's children from the first one on that begins the body."""
     children = list(head)
     for number, child in enumerate(children):
-        if isinstance(child.tag, str) and child.tag not in _OF_HEAD:
+        if child.tag not in _OF_HEAD:
             return children[number:]
     return []
 

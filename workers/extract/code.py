@@ -16,13 +16,17 @@ _LINE_CLASSES = frozenset({"line", "code-line", "view-line", "hljs-line", "token
 _ENDS_LINE = tags("div p li tr dt dd")
 
 
+def _without_empty_ends(lines: list[str]) -> list[str]:
+    """Cut once at each end: taken off one by one, a million empty lines are a million moves of the rest."""
+    first = next((number for number, line in enumerate(lines) if line), len(lines))
+    last = next((number for number, line in enumerate(reversed(lines)) if line), 0)
+    return lines[first : len(lines) - last]
+
+
 def write_code(node: Node, outer: tuple[Node, ...]) -> str:
     """The block between fences, with its language; empty when it holds nothing. `outer` may name the language too."""
     lines = [line.rstrip() for line in verbatim(node).replace("\xa0", " ").splitlines()]
-    while lines and not lines[0]:
-        lines.pop(0)
-    while lines and not lines[-1]:
-        lines.pop()
+    lines = _without_empty_ends(lines)
     if not lines:
         return ""
     fence = _fence(lines)
