@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from broker.ledger import health
 from schemas import errors
 from schemas.profiles import PROFILES
 from schemas.tools import catalogue, tool_names
@@ -82,6 +83,7 @@ def test_error_codes_are_the_contract_s_when_listed() -> None:
         pending.extend(kind.__subclasses__())
         if not kind.__subclasses__():
             codes[kind.__name__] = kind.code
+    assert issubclass(health.LedgerNotDurable, errors.Broken)  # the one leaf that lives beside what it speaks of
     ours = {name for name, code in codes.items() if code == "internal"}
     assert ours == {"Internal", "LedgerNotDurable", "LedgerUnavailable"}
     assert all(code == code.lower() and " " not in code for code in codes.values())
