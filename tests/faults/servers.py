@@ -205,3 +205,19 @@ def black_hole(address: str, port: int) -> Iterator[None]:
         finally:
             for sock in shelf:
                 sock.close()
+
+
+class Wired:
+    """An origin whose bytes can be changed between connections: for tests that make thousands."""
+
+    wire = b""
+    port = 0
+
+
+@contextmanager
+def wired() -> Iterator[Wired]:
+    """An origin that sends `wire` as it stands when a connection comes."""
+    made = Wired()
+    with origin(lambda sock: sock.sendall(made.wire)) as server:
+        made.port = server.port
+        yield made

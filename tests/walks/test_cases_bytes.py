@@ -37,7 +37,7 @@ CORRUPT = {"body-053": "corrupt", "body-060": "members"}  # decode_error is one 
 VERDICTS = {"complete", "close_delimited", "complete_trailing_garbage"}
 
 # Where a row's policy leaves the choice, ours (decision 0002).
-CHOICES = {"body-012": "too_large_wire"}
+CHOICES = {"body-012": "too_large_wire", "hdr-007": "protocol_error"}
 # What the profile's larger caps make of a row that lies just over the case's.
 UNDER_THE_PROFILE = {"body-064": "complete", "body-066": "complete"}
 # The profile calls a status outside 2xx a failure.

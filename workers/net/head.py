@@ -1,4 +1,10 @@
-"""The head of a response: status line, fields, and how they frame the body, within its budget."""
+"""The head of a response: status line, fields, and how they frame the body, within its budget.
+
+It is read as RFC 9112 defines it or refused. libcurl reads the same lines for itself and is laxer in other places than
+any second reader would be, so a head that leaves a choice could be framed by it in one way and by us in another.
+"""
+
+import re
 
 from schemas.errors import HeadersTooLarge, NetworkError
 from schemas.limits import Limits
@@ -6,7 +12,11 @@ from schemas.limits import Limits
 _INTERIM = range(100, 200)
 _SWITCHING = 101
 _BODILESS = (204, 304)  # RFC 9110 section 6.4.1
-_CONTENT_LENGTH_DIGITS = 18  # below 2^63: libcurl ignores a longer value and reads to the connection's end
+_LENGTH_DIGITS = 20  # the first of a longer number's digits: far above every limit already
+_STATUS_LINE = re.compile(r"HTTP/(1\.[01]) ([1-9][0-9]{2})(?: .*)?")  # RFC 9112 section 4
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # with nothing before its colon: RFC 9112 section 5.1
+_LINE_END = re.compile(rb"\r?\n$")
+_BLANKS = " \t"
 
 
 class Head:
@@ -33,7 +43,9 @@ class Head:
         self._charge(line)
         if self.ended:
             return False  # a trailer: charged, else ignored
-        text = line.rstrip(b"\r\n").decode("latin-1")
+        text = _LINE_END.sub(b"", line).decode("latin-1")
+        if "\r" in text or "\0" in text:
+            raise _unclear("The response's headers hold characters that headers cannot hold.")
         if not self._open:
             self._start(text)
         elif text:
@@ -55,21 +67,30 @@ class Head:
         return self.status in _BODILESS
 
     def chunked(self) -> bool:
-        """Whether the body frames itself."""
-        return any("chunked" in value.lower() for value in self.values("transfer-encoding"))
+        """Whether the body frames itself. Raises: NetworkError. Source: RFC 9112 section 6.1."""
+        codings = self._members("transfer-encoding")
+        if codings and (codings != ["chunked"] or self.version == "1.0"):
+            raise _unclear("The response is transferred in a way that was not asked for.")
+        return bool(codings)
 
     def content_length(self) -> int | None:
-        """The length that frames the body, where one does."""
+        """The length that frames the body, where one does. Raises: NetworkError. Source: RFC 9112 section 6.3."""
         if self.chunked():
             return None
-        lengths = [value.strip() for value in self.values("content-length")]
-        digits = lengths[0].lstrip("0") or "0" if lengths else ""
-        usable = digits.isascii() and digits.isdigit() and len(digits) <= _CONTENT_LENGTH_DIGITS
-        return int(digits) if usable else None
+        lengths = self._members("content-length")
+        if not all(length.isascii() and length.isdigit() for length in lengths):
+            raise _unclear("The response's length is no number.")
+        numbers = {int(length.lstrip("0")[:_LENGTH_DIGITS] or "0") for length in lengths}
+        if len(numbers) > 1:
+            raise _unclear("The response has several lengths.")
+        return numbers.pop() if numbers else None
 
     def close_delimited(self) -> bool:
         """Whether nothing but the connection's end says where the body ends."""
         return not self.bodiless() and not self.chunked() and self.content_length() is None
+
+    def _members(self, name: str) -> list[str]:
+        return [member.strip(_BLANKS).lower() for value in self.values(name) for member in value.split(",")]
 
     def _charge(self, line: bytes) -> None:
         self.bytes_read += len(line)
@@ -78,26 +99,31 @@ class Head:
             raise HeadersTooLarge("The response's headers are larger than the limit.")
 
     def _start(self, text: str) -> None:
-        version, _, rest = text.partition(" ")
-        status = rest.strip()[:3]
-        if not version.startswith("HTTP/") or not (status.isascii() and status.isdigit()):
-            raise NetworkError("The site does not speak HTTP.", reason="protocol")
-        self.version, self.status = version.removeprefix("HTTP/"), int(status)
+        found = _STATUS_LINE.fullmatch(text)
+        if not found:
+            raise _unclear("The site does not speak HTTP.")
+        self.version, self.status = found[1], int(found[2])
         self.fields = []
         self._open = True
 
     def _add(self, text: str) -> None:
-        if text[0] in " \t":  # obs-fold (RFC 9112 section 5.2); on the first line there is nothing to continue
+        if text[0] in _BLANKS:  # obs-fold (RFC 9112 section 5.2); on the first line there is nothing to continue
             if self.fields:
                 name, value = self.fields[-1]
                 self.fields[-1] = (name, f"{value} {text.strip()}".strip())
             return
-        name, _, value = text.partition(":")
-        self.fields.append((name.strip().lower(), value.strip(" \t")))
+        name, colon, value = text.partition(":")
+        if not colon or not _NAME.fullmatch(name):
+            raise _unclear("The response's headers hold a line that is no header.")
+        self.fields.append((name.lower(), value.strip(_BLANKS)))
 
     def _finish(self) -> bool:
         self._open = False
         if self.status == _SWITCHING:
-            raise NetworkError("The site switched protocols without being asked.", reason="protocol")
+            raise _unclear("The site switched protocols without being asked.")
         self.ended = self.status not in _INTERIM
         return self.ended
+
+
+def _unclear(message: str) -> NetworkError:
+    return NetworkError(message, reason="protocol")

@@ -5,9 +5,10 @@ libcurl reports every stop of a callback as the same error and pycurl prints wha
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 
-from schemas.errors import OutriderError, ResponseTooLarge, TruncatedBody
+from schemas.errors import NetworkError, OutriderError, ResponseTooLarge, TruncatedBody
 from schemas.limits import Limits
 from schemas.reply import Completeness
 from workers.net.decode import Coding, coding_of, decode
@@ -17,6 +18,14 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})  # 300, 305 and 306 are not fol
 
 _STOP = -1  # what libcurl reads as "not all bytes taken"
 _PARTIAL = 206
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What the library itself read of a response. Shape: `content_length` where it went by one."""
+
+    status: int
+    content_length: int | None
 
 
 class Receiver:
@@ -61,16 +70,28 @@ class Receiver:
             self._body = BytesIO()
         return _STOP if self.failure else None
 
-    def body(self) -> tuple[bytes, Completeness]:
-        """The decoded body with its verdict. Raises: TruncatedBody, ResponseTooLarge, UnsupportedContentEncoding."""
+    def body(self, read: "Reading") -> tuple[bytes, Completeness]:
+        """The decoded body with its verdict, where what the library made of the frame is what the head says.
+
+        Raises: TruncatedBody, NetworkError, ResponseTooLarge, UnsupportedContentEncoding.
+        """
         if not self.head.ended:
             raise TruncatedBody("The connection ended inside the response's headers.", reason="headers")
         if self.enough or self.head.bodiless():
             return b"", "none"
+        self._compare(read)
         decoded = decode(self._body.getvalue(), self._coding, self._limits)
         if decoded.trailing_garbage:
             return decoded.body, "complete_trailing_garbage"
         return decoded.body, "close_delimited" if self.head.close_delimited() else "complete"
+
+    def _compare(self, read: "Reading") -> None:
+        """Hold two readings of one frame against each other, and ours against what came (X6): the last gate."""
+        head, length = self.head, self.head.content_length()
+        if (read.status, read.content_length) != (head.status, length):
+            raise NetworkError("The response can be read in two ways.", reason="protocol")
+        if length is not None and length != self.wire_bytes:
+            raise TruncatedBody("The body is not as long as it was said to be.", reason="body")
 
     def _judge_head(self) -> None:
         """Stop at the head where its body cannot be used or is not wanted: nothing more is downloaded."""

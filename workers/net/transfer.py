@@ -18,7 +18,7 @@ from schemas.reply import Reply
 from workers.net.curl_errors import Ending, translate
 from workers.net.curl_lane import Ended, Lane
 from workers.net.curl_options import Address, Wish, configure
-from workers.net.receive import Receiver
+from workers.net.receive import Reading, Receiver
 from workers.net.trace import Trace
 
 _SILENCE_SECONDS = 1.0  # what a peer that took the connection may be silent in TLS while others wait (X15)
@@ -56,7 +56,7 @@ class Transfer:
             self._prepare(curl, lane)
             ended = lane.run(curl, self._tick)
             self._note_peer(curl, ended)
-            return self._judge(ended, curl.getinfo(pycurl.SSL_VERIFYRESULT))
+            return self._judge(ended, curl)
         except TruncatedBody:
             self._trace.body = "truncated"
             raise
@@ -127,8 +127,8 @@ class Transfer:
         """Look up from the transfer. Raises: Cancelled, RequestTimeout."""
         sent = self._trace.sent is Sent.SENT
         self._hop.check("receiving" if sent else "connecting")
-        if sent and sum(map(_received_bytes, self._sockets)) > self._allowance():
-            raise ResponseTooLarge("The body's framing is larger than its limit.", reason="framing")
+        if sent:
+            self._bound_framing()
         if sent or self._wish.place.scheme == "http" or len(self._wish.addresses) == 1:
             return
         if self._connected_at is None:
@@ -139,20 +139,23 @@ class Transfer:
                 "The site took the connection and said nothing.", host=self._wish.place.host, reason="silent"
             )
 
-    def _allowance(self) -> int:
-        """What may arrive in all, for a body at its bound: libcurl hides chunk extensions, which need never end."""
+    def _bound_framing(self) -> None:
+        """Bound what arrives in all: libcurl hides chunk extensions, which need never end."""
         limits = self._wish.limits
-        return limits.header_bytes + 2 * limits.wire_bytes + _OVERHEAD_BYTES
+        allowed = limits.header_bytes + 2 * limits.wire_bytes + _OVERHEAD_BYTES
+        if sum(map(_received_bytes, self._sockets)) > allowed:
+            raise ResponseTooLarge("The body's framing is larger than its limit.", reason="framing")
 
-    def _judge(self, ended: Ended, verify: int) -> Reply:
+    def _judge(self, ended: Ended, curl: pycurl.Curl) -> Reply:
         receiver = self._receiver
         if reason := self._failure or receiver.failure:
             raise reason
         code, words = ended
         if code and not receiver.enough:
+            verify = curl.getinfo(pycurl.SSL_VERIFYRESULT)
             ending = Ending(code=code, words=words, verify=verify, head_ended=receiver.head.ended)
             raise translate(ending, self._wish.place.host)
-        body, completeness = receiver.body()
+        body, completeness = receiver.body(_reading(curl))
         self._trace.decoded_bytes = len(body)
         self._trace.body = completeness
         self._trace.body_sha256 = sha256(body).hexdigest() if completeness != "none" else None
@@ -176,6 +179,11 @@ class Transfer:
         if receiver.head.status:
             trace.status, trace.http_version = receiver.head.status, receiver.head.version
             trace.content_type = receiver.head.content_type()[:_CONTENT_TYPE_CHARS] or None
+
+
+def _reading(curl: pycurl.Curl) -> Reading:
+    length = int(curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T))
+    return Reading(status=curl.getinfo(pycurl.RESPONSE_CODE), content_length=length if length >= 0 else None)
 
 
 def _received_bytes(made: socket.socket) -> int:

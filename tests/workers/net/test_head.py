@@ -68,7 +68,13 @@ def test_head_joins_a_folded_line_when_it_continues_a_field():
     assert read(b"HTTP/1.1 200 OK", b"A: b", b"\t c ", b"").values("a") == ["b c"]
 
 
-@pytest.mark.parametrize("line", [b"SSH-2.0-OpenSSH", b"HTTP/1.1 abc", b"HTTP/1.1", b"ICY 200 OK"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"SSH-2.0-OpenSSH", b"HTTP/1.1 abc", b"HTTP/1.1", b"ICY 200 OK", b"HTTP/1.1 2000 X", b"HTTP/1.1 20"),
+        *(b"HTTP/2.0 200 OK", b"HTTP/3.0 200 OK", b"HTTP/1.2 200 OK", b"HTTP/1.1 099 X", b"http/1.1 200 OK"),
+    ],
+)
 def test_head_refuses_when_the_first_line_is_no_status_line(line):
     with pytest.raises(NetworkError):
         read(line)
@@ -85,13 +91,42 @@ def test_head_refuses_when_the_protocol_is_switched_unasked():
         ([b"Content-Length: 12"], 12, False),
         ([b"Content-Length: 000000000000000000012"], 12, False),
         ([b"Content-Length: 12", b"Transfer-Encoding: chunked"], None, False),
-        ([b"Content-Length: 9999999999999999999999"], None, True),
+        ([b"Content-Length: 12, 12"], 12, False),
+        ([b"Content-Length: 9999999999999999999999"], 99999999999999999999, False),  # too large all the same
         ([], None, True),
     ],
 )
 def test_head_says_how_the_body_is_framed_when_it_ended(fields, length, close_delimited):
     head = read(b"HTTP/1.1 200 OK", *fields, b"")
     assert (head.content_length(), head.close_delimited()) == (length, close_delimited)
+
+
+@pytest.mark.parametrize(
+    "line", [b"A : b", b"A\t: b", b"\x0bA: b", b": b", b"A", b"A b: c", b"A: b\0", b"\r", b"A: b\r"]
+)
+def test_head_refuses_when_a_line_is_no_header(line):
+    with pytest.raises(NetworkError):
+        read(b"HTTP/1.1 200 OK", line)
+
+
+@pytest.mark.parametrize(
+    ("version", "fields"),
+    [
+        (b"1.1", [b"Content-Length: 1, 2"]),
+        (b"1.1", [b"Content-Length: 1", b"Content-Length: 2"]),
+        (b"1.1", [b"Content-Length: +1"]),
+        (b"1.1", [b"Content-Length: "]),
+        (b"1.1", [b"Transfer-Encoding: chunked, chunked"]),
+        (b"1.1", [b"Transfer-Encoding: gzip, chunked"]),
+        (b"1.1", [b"Transfer-Encoding: xchunked"]),
+        (b"1.1", [b"Transfer-Encoding: "]),
+        (b"1.0", [b"Transfer-Encoding: chunked"]),
+    ],
+)
+def test_head_refuses_to_say_a_frame_when_there_is_a_choice_x6(version, fields):
+    head = read(b"HTTP/" + version + b" 200 OK", *fields, b"")
+    with pytest.raises(NetworkError):
+        head.content_length()
 
 
 def test_head_joins_content_types_when_there_are_several():

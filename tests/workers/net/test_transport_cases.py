@@ -28,7 +28,7 @@ WORDS = {
     (NetworkError, "protocol"): "protocol_error",
 }
 # Where a row's policy leaves the choice, ours (decision 0002).
-CHOICES = {"body-012": "too_large_wire"}
+CHOICES = {"body-012": "too_large_wire", "hdr-007": "protocol_error"}
 VERDICTS = {"complete": "complete", "close_delimited": "complete", "none": "no_body"}
 
 

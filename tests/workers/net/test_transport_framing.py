@@ -1,0 +1,201 @@
+"""One reading of a response's frame (X6): what our head says and what libcurl did with the bytes must be one thing.
+
+Every wire here ends with FIN. A row's verdict is RFC 9112's, or a refusal where it lets the recipient choose.
+"""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import NetworkError, OutriderError, TruncatedBody
+from tests.faults.servers import answer, origin, wired
+from tests.workers.net.transporting import LIMITS, exchange
+
+OK = b"HTTP/1.1 200 OK"
+HELLO = b"hello"
+CHUNKS = b"5\r\nhello\r\n0\r\n\r\n"
+TE = b"Transfer-Encoding: chunked"
+
+
+def word_of(error: OutriderError) -> str:
+    return str(error.facts.get("reason")) if isinstance(error, NetworkError) else error.code
+
+
+def response(*lines: bytes, body: bytes = HELLO, status: bytes = OK) -> bytes:
+    return b"\r\n".join([status, *lines, b"", body])
+
+
+def seen_of(transport, port: int, **rest) -> tuple[str, bytes]:
+    """The verdict with the body, or the error's word."""
+    try:
+        reply = exchange(transport, f"http://a.test:{port}/", **rest)
+    except OutriderError as error:
+        return word_of(error), b""
+    return reply.completeness, reply.body
+
+
+# RFC 9112 sections 5.1 (no whitespace before the colon), 5.2 (folds), 6.1 to 6.3 (what frames a body).
+LENGTHS = [
+    (b"Content-Length: 5", "complete"),
+    (b"content-length:5", "complete"),
+    (b"Content-Length:\t5 ", "complete"),
+    (b"Content-Length: 005", "complete"),
+    (b"Content-Length: 5, 5", "complete"),
+    (b"Content-Length: 5\r\nContent-Length: 05", "complete"),
+    (b"Content-Length:\r\n 5", "complete"),
+    (b"Content-Length: 5\r\n ", "complete"),
+    (b"Content-Length: 9", "truncated_body"),
+    (b"Content-Length: 9, 9", "truncated_body"),
+    (b"Content-Length:\r\n\t9", "truncated_body"),
+    (b"Content-Length: 9223372036854775808", "response_too_large"),
+    (b"Content-Length: " + b"9" * 5_000, "response_too_large"),
+    (b"X: y\r\n Content-Length: 9", "close_delimited"),  # a fold is its field's value, whatever it holds
+    (b" Content-Length: 9", "close_delimited"),  # before the first field: to be dropped (RFC 9112 section 2.2)
+    *[
+        (line, "protocol")
+        for line in [
+            *(b"Content-Length : 100000", b"Content-Length\t: 5", b"Content-Length \t : 5", b"Content-Length\x0b: 5"),
+            *(b"Content-Length\0: 5", b"\rContent-Length: 5", b"\r", b"\r\r\nContent-Length: 3", b"\x0bX: y"),
+            *(b"Content-Length: +5", b"Content-Length: -5", b"Content-Length: 5 5", b"Content-Length: 0x5"),
+            *(b"Content-Length: ", b"Content-Length:", b"Content-Length: ,", b"Content-Length: 5,6"),
+            *(b"Content-Length: 5,", b"Content-Length: 5;", b"Content-Length: 5\0", b"Content-Length: 5\x0b"),
+            *(b"Content-Length: \xb2", b"Content-Length: 5\r", b"Content-Length: 5\rX: y", b"Content-Length: 1\r\n 0"),
+            *(b"Content-Length: 5\r\nContent-Length: 6", b"Content-Length", b"Content-Length;5", b": 5", b"X Y: z"),
+            *(b"X-\xc3\xa4: y", b"X: a\0b"),
+        ]
+    ],
+]
+CODINGS = [
+    (TE, "complete"),
+    (b"transfer-encoding:CHUNKED\t", "complete"),
+    (b"Transfer-Encoding:\r\n chunked", "complete"),
+    (TE + b"\r\nContent-Length: 3", "complete"),  # body-022: the chunks win
+    (b"Content-Length: 3\r\n" + TE, "complete"),
+    (b"Transfer_Encoding: chunked", "close_delimited"),  # another field
+    *[
+        (line, "protocol")
+        for line in [
+            *(b"Transfer-Encoding : chunked", b"Transfer-Encoding\t: chunked", b"Transfer-Encoding\x0c: chunked"),
+            *(TE + b", chunked", TE + b"\r\n" + TE, TE + b"\r", TE + b"\0", TE + b";q=1", TE + b" chunked"),
+            *(b"Transfer-Encoding: gzip", b"Transfer-Encoding: gzip, chunked", TE + b", gzip", TE + b", identity"),
+            *(b"Transfer-Encoding: identity", b"Transfer-Encoding: identity, chunked", b"Transfer-Encoding: "),
+            *(b"Transfer-Encoding: xchunked", b"Transfer-Encoding: chun\r\n ked", b"Transfer-Encoding: \x0bchunked"),
+            *(TE + b"\r\nTransfer-Encoding: identity", b"Content-Length: 15\r\nTransfer-Encoding: identity"),
+            *(TE + b"\r\nContent-Length: x", TE + b"\r\nContent-Length : 3"),
+        ]
+    ],
+]
+FRAMES = [(line, HELLO, word) for line, word in LENGTHS] + [(line, CHUNKS, word) for line, word in CODINGS]
+
+
+@pytest.mark.parametrize(("line", "body", "word"), FRAMES, ids=[str(line)[:60] for line, _, _ in FRAMES])
+def test_exchange_reads_a_frame_one_way_or_refuses_it_x6(transport, line, body, word):
+    with origin(answer(response(line, body=body))) as server:
+        seen, text = seen_of(transport, server.port)
+    assert seen == word
+    assert text in (HELLO, body if word == "close_delimited" else b"")
+    assert (text == b"") == (word not in {"complete", "close_delimited"})
+
+
+# RFC 9112 section 4: the status is three digits, the version is ours.
+STATUSES = [
+    *[(line, "complete") for line in [b"HTTP/1.1 200", b"HTTP/1.1 200 ", b"HTTP/1.0 200 OK", b"HTTP/1.1 200 \xe9"]],
+    *[
+        (line, "protocol")
+        for line in [
+            *(b"HTTP/1.1 2000 X", b"HTTP/1.1 200OK", b"HTTP/1.1 20 OK", b"HTTP/1.1 +20 OK", b"HTTP/1.1 1000 X"),
+            *(b"HTTP/1.1 099 X", b"HTTP/1.1 000 X", b"HTTP/1.1 \xb2\xb9\xb2 X", b"HTTP/1.1\t200 OK"),
+            *(b"HTTP/1.1 200\tOK", b"HTTP/1.1  200 OK", b"HTTP/1.1 200 O\rK", b"HTTP/1.1 200 OK\0"),
+            *(b"HTTP/3.0 200 OK", b"HTTP/2.0 200 OK", b"HTTP/2 200 OK", b"HTTP/1.2 200 OK", b"HTTP/1.10 200 OK"),
+            *(b"HTTP/1 200 OK", b"http/1.1 200 OK", b" HTTP/1.1 200 OK", b"ICY 200 OK"),
+        ]
+    ],
+]
+
+
+@pytest.mark.parametrize(("status", "word"), STATUSES, ids=[str(line) for line, _ in STATUSES])
+def test_exchange_takes_a_status_line_as_it_is_defined_or_refuses_it(transport, status, word):
+    with origin(answer(response(b"Content-Length: 5", status=status))) as server:
+        assert seen_of(transport, server.port)[0] == word
+
+
+@pytest.mark.parametrize(
+    ("wire", "word"),
+    [
+        (response(TE, body=CHUNKS, status=b"HTTP/1.0 200 OK"), "protocol"),  # RFC 9112 section 6.1
+        (response(b"Content-Length: 5", status=b"HTTP/1.1 204 No"), "none"),
+        (response(TE, body=CHUNKS, status=b"HTTP/1.1 304 No"), "none"),
+        (response(b"Content-Length: 3", body=b"", status=b"HTTP/1.1 103 Hints") + response(), "close_delimited"),
+        (response(TE, body=b"", status=b"HTTP/1.1 103 Hints") + response(), "close_delimited"),
+        (response(TE, body=b"", status=b"HTTP/1.1 103 H") + response(b"Content-Length: 9"), "truncated_body"),
+        (response(b"Content-Length : 3", body=b"", status=b"HTTP/1.1 103 Hints") + response(), "protocol"),
+    ],
+    ids=["1.0 chunked", "204", "304", "103 length", "103 chunked", "103 chunked, then length", "103 space"],
+)
+def test_exchange_keeps_frames_apart_when_a_status_has_no_body(transport, wire, word):
+    limits = replace(LIMITS, non_2xx="normal")
+    with origin(answer(wire)) as server:
+        assert seen_of(transport, server.port, limits=limits)[0] == word
+
+
+def test_exchange_gives_the_redirect_when_its_frame_is_not_read(transport):
+    wire = response(b"Location: /y", b"Transfer-Encoding: identity", status=b"HTTP/1.1 302 Found")
+    with origin(answer(wire)) as server:
+        assert seen_of(transport, server.port) == ("none", b"")
+
+
+BLANKS = st.sampled_from([b"", b" ", b"\t", b"  ", b"\x0b", b"\x0c", b"\0", b"\r", b"\xa0", b"\r\n ", b"\r\n\t", b","])
+NAMES = st.sampled_from([b"Content-Length", b"content-length", b"Transfer-Encoding", b"TRANSFER-ENCODING"])
+VALUES = st.one_of(
+    st.sampled_from([b"chunked", b"Chunked", b"chunked, chunked", b"gzip, chunked", b"identity", b"9, 9", b"9,5"]),
+    st.sampled_from([b"+9", b"-9", b"0x9", b"9.0", b"1e1", b"9" * 30, b"9" * 5_000, b"\xb9", b"", b"09", b"9", b"5"]),
+    st.integers(0, 12).map(lambda number: b"%d" % number),
+)
+FRONTS = BLANKS.filter(lambda blank: b"\n" not in blank)  # a line end in front would end the head
+LINES = st.tuples(FRONTS, NAMES, BLANKS, st.sampled_from([b":", b"", b"::"]), BLANKS, VALUES, BLANKS).map(b"".join)
+BODIES = st.sampled_from([HELLO, b"hello, more", b"", CHUNKS, CHUNKS[:-5], CHUNKS[:8], CHUNKS + b"more", b"0\r\n\r\n"])
+ENDS = st.sampled_from([b"\r\n", b"\n"])
+
+
+@pytest.fixture(scope="module")
+def wire_server():
+    with wired() as server:
+        yield server
+
+
+def strictly(lines: bytes, body: bytes) -> bytes | None:
+    """The one whole body that RFC 9112 sees, where it sees one. Written apart from the product, and simpler."""
+    unfolded = lines.replace(b"\r\n", b"\n").replace(b"\n ", b" ").replace(b"\n\t", b" ")
+    fields = [line.partition(b":") for line in unfolded.split(b"\n") if line]
+    lengths = [value.strip(b" \t") for name, _, value in fields if name.lower() == b"content-length"]
+    codings = [value.strip(b" \t").lower() for name, _, value in fields if name.lower() == b"transfer-encoding"]
+    if [coding.strip(b", \t") for coding in codings] == [b"chunked"]:
+        chunk, rest = (HELLO, body[8:]) if body.startswith(CHUNKS[:8]) else (b"", body)
+        return chunk if rest.startswith(b"\r\n0\r\n\r\n"[2 if not chunk else 0 :]) else None
+    members = {member.strip(b" \t").lstrip(b"0") for value in lengths for member in value.split(b",")}
+    if codings or len(members) != 1:
+        return None
+    declared = int(members.pop()[:9] or b"0")
+    return body[:declared] if len(body) >= declared else None
+
+
+@settings(max_examples=400, deadline=None)
+@given(lines=st.lists(LINES, min_size=1, max_size=3), end=ENDS, body=BODIES)
+def test_body_is_complete_only_where_one_reading_makes_it_so_x6(transport, wire_server, lines, end, body):
+    fields = end.join([b"Server: x", *lines, b""])
+    wire_server.wire = OK + end + fields + end + body
+    word, text = seen_of(transport, wire_server.port)
+    if word == "complete":
+        assert text == strictly(fields, body)
+    elif word == "close_delimited":  # no line names a frame, whatever stands around the name
+        names = [line.partition(b":")[0].strip().lower() for line in fields.split(b"\n") if line[:1] not in b" \t"]
+        assert not {b"content-length", b"transfer-encoding"} & set(names)
+    else:
+        assert word in {"protocol", "truncated_body", "response_too_large"}
+
+
+def test_exchange_calls_a_short_body_cut_when_the_length_is_folded(transport):
+    with origin(answer(response(b"X: y", b"Content-Length:", b"\t 6"))) as server, pytest.raises(TruncatedBody):
+        exchange(transport, f"http://a.test:{server.port}/")
