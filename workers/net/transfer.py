@@ -156,6 +156,8 @@ class Transfer:
             ending = Ending(code=code, words=words, verify=verify, head_ended=receiver.head.ended)
             raise translate(ending, self._wish.place.host)
         body, completeness = receiver.body(_reading(curl))
+        if completeness != "none" and receiver.head.chunked():  # it may have come faster than it was looked at
+            self._bound_framing()
         self._trace.decoded_bytes = len(body)
         self._trace.body = completeness
         self._trace.body_sha256 = sha256(body).hexdigest() if completeness != "none" else None

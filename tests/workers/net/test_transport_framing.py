@@ -3,15 +3,18 @@
 Every wire here ends with FIN. A row's verdict is RFC 9112's, or a refusal where it lets the recipient choose.
 """
 
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.errors import NetworkError, OutriderError, TruncatedBody
-from tests.faults.servers import answer, origin, wired
+from schemas.errors import NetworkError, OutriderError, ResponseTooLarge, TruncatedBody
+from tests.faults.servers import answer, hold_after, origin, wired
 from tests.workers.net.transporting import LIMITS, exchange
+from workers.net.trace import Trace
 
 OK = b"HTTP/1.1 200 OK"
 HELLO = b"hello"
@@ -194,6 +197,33 @@ def test_body_is_complete_only_where_one_reading_makes_it_so_x6(transport, wire_
         assert not {b"content-length", b"transfer-encoding"} & set(names)
     else:
         assert word in {"protocol", "truncated_body", "response_too_large"}
+
+
+OVERHEAD_BYTES = 262_144
+SMALL = replace(LIMITS, header_bytes=4_096, wire_bytes=1_000)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells what arrived on Linux alone")
+@pytest.mark.parametrize("beyond", [-1, 0, 1])  # under, at, over what may arrive in all
+def test_exchange_bounds_the_framing_when_it_came_faster_than_it_was_looked_at(transport, beyond):
+    allowed = SMALL.header_bytes + 2 * SMALL.wire_bytes + OVERHEAD_BYTES
+    head = response(TE, body=b"")
+    left = allowed + beyond - len(head) - len(b"0\r\n\r\n")
+    wire = head + b"1;" + b"a" * (left - len(b"1;\r\nx\r\n")) + b"\r\nx\r\n0\r\n\r\n"
+    assert len(wire) == allowed + beyond
+    trace = Trace()
+    with origin(hold_after(wire)) as server, nullcontext() if beyond < 1 else pytest.raises(ResponseTooLarge) as error:
+        assert exchange(transport, f"http://a.test:{server.port}/", limits=SMALL, trace=trace).body == b"x"
+    if beyond > 0:
+        assert (trace.body, error.value.facts) == ("over_limit", {"reason": "framing"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells what arrived on Linux alone")
+def test_exchange_bounds_the_framing_when_many_small_chunks_carry_extensions(transport):
+    wire = response(TE, body=(b"1;" + b"a" * 62 + b"\r\nx\r\n") * 90_000 + b"0\r\n\r\n")
+    with origin(answer(wire)) as server, pytest.raises(ResponseTooLarge) as error:
+        exchange(transport, f"http://a.test:{server.port}/")
+    assert error.value.facts == {"reason": "framing"}
 
 
 def test_exchange_calls_a_short_body_cut_when_the_length_is_folded(transport):
