@@ -1,14 +1,21 @@
 """The command line: `outrider`, also `python -m ops`.
 
-Exit codes: 0 completed, 2 refused, 3 failed, 4 unknown or cancelled, 1 our own fault and every wrong use of the command
-line, so that a script never takes a mistyped option for a refusal.
+Exit codes: 0 completed, 2 refused, 3 failed, 4 unknown, cancelled or interrupted, 1 our own fault and every wrong use
+of the command line, so that a script never takes a mistyped option for a refusal.
 """
 
 import sys
 
-from ops.cli.run import run
+from ops.stack.interrupts import Interrupts, ignore
 
 
 def main() -> None:
-    """Run the command of this process and leave with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command of this process and leave with its exit code, however early or late it is interrupted."""
+    Interrupts().listen()
+    from ops.cli.run import run  # noqa: PLC0415 - takes seconds, in which a signal must already be heard
+
+    try:
+        code = run(sys.argv[1:])
+    finally:
+        ignore()
+    sys.exit(code)

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -61,6 +61,7 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
     """The answer to the call, shown before the stack that was started for it is drained. An interrupt cancels it."""
     with Interrupts() as interrupts:
         try:
+            _insist_on_patience(interrupts)
             progress.tell("starting")
             with embedded_stack(
                 configuration.settings(), say=progress.say, asked=interrupts.asked, hurry=interrupts.hurry
@@ -69,6 +70,7 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
                 answer = _carry(call, serving, interrupts, progress)
                 progress.close()
                 show(answer)
+            answer = replace(answer, interrupted=interrupts.asked())
         except StartInterrupted:
             answer = _own(call, "cancelled", Cancelled("The call was cancelled before it was sent."))
         except StackError as error:
@@ -84,6 +86,7 @@ def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progr
     ledger = ledger_engine(serving.settings.require_database_url(), size=1)
     try:
         _wait_for_worker(serving, interrupts)
+        _insist_on_patience(interrupts)
         handle = intake.submit(call.tool, call.arguments, call.context, progress=True)
         progress.tell("queued")
         waiting = _Waiting(handle, ledger, progress)
@@ -103,10 +106,15 @@ def _wait_for_worker(serving: Serving, interrupts: Interrupts) -> None:
     Raises: StartInterrupted, StackError when it does not stay up.
     """
     while serving.own and not app.control.ping(timeout=_PING_SECONDS, limit=1):
-        if interrupts.asked():
-            raise StartInterrupted
+        _insist_on_patience(interrupts)
         if trouble := serving.trouble():
             raise StackError(trouble)
+
+
+def _insist_on_patience(interrupts: Interrupts) -> None:
+    """Go on only where nobody asked to end. Raises: StartInterrupted."""
+    if interrupts.asked():
+        raise StartInterrupted
 
 
 class _Waiting:

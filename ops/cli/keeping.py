@@ -14,10 +14,11 @@ from broker.ledger.engine import Ledger, ledger_engine
 from broker.ledger.health import durability, schema_is_current
 from broker.ledger.projects import Project, read_project, save_project
 from broker.ledger.receipts import read_receipt
-from ops.cli.printing import FAILED, OURS, give, give_json, leave, say
+from ops.cli.printing import FAILED, OURS, UNKNOWN, give, give_json, leave, say
 from ops.stack import ledger as schema
 from ops.stack import sharing
-from ops.stack.faults import StackError
+from ops.stack.faults import StackError, StartInterrupted
+from ops.stack.interrupts import Interrupts
 from schemas.errors import Broken
 from schemas.operation import Stored
 from schemas.receipt import digest_of
@@ -135,8 +136,15 @@ def _ledger() -> Iterator[Ledger]:
             with _engine(settings.database_url) as ledger:
                 yield ledger
             return
-        with sharing.open_stores(settings, say=say) as found, _engine(found.require_database_url()) as ledger:
+        with (
+            Interrupts() as interrupts,
+            sharing.open_stores(settings, say=say, asked=interrupts.asked) as found,
+            _engine(found.require_database_url()) as ledger,
+        ):
             yield ledger
+    except StartInterrupted:
+        say("interrupted")
+        leave(UNKNOWN)
     except StackError as error:
         say(str(error))
         leave(OURS)

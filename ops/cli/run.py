@@ -5,11 +5,12 @@ from typer.main import get_command
 
 from ops.cli import calls, checking, keeping, private, serving, state
 from ops.cli.printing import OURS, UNKNOWN, say
+from ops.stack.interrupts import Interrupts
 
 _HELP = (
     "Outrider rides out to the public web for AI agents and comes back with a receipt.\n\n"
-    "Exit codes: 0 completed, 2 refused (nothing left this machine), 3 failed, 4 unknown or cancelled, "
-    "1 our own fault or a wrong use of the command line."
+    "Exit codes: 0 completed, 2 refused (nothing left this machine), 3 failed, "
+    "4 unknown, cancelled or interrupted, 1 our own fault or a wrong use of the command line."
 )
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=_HELP, pretty_exceptions_enable=False)
 app.command()(calls.fetch)
@@ -24,10 +25,16 @@ app.add_typer(keeping.receipt, name="receipt")
 app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})(private.lab)
 
 
+# These own processes: they look at the signals themselves, and end what they began.
+_OWNERS = ("fetch", "call", "up")
+
+
 def run(words: list[str]) -> int:
     """The exit code of the command that these words are."""
     try:
-        ended = get_command(app).main(args=words, prog_name="outrider", standalone_mode=False)
+        with Interrupts(raises=next(iter(words), "") not in _OWNERS) as interrupts:
+            interrupts.check()
+            ended = get_command(app).main(args=words, prog_name="outrider", standalone_mode=False)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         say(f"{error.format_message()}\n" + (f"Try: {context.command_path} --help" if context else ""))
