@@ -1,7 +1,7 @@
 """Destinations: a URL as a parsed place, in its one canonical spelling."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal, cast
@@ -25,10 +25,11 @@ _NAME_OCTETS = 253  # RFC 1035 section 2.3.4: 255 on the wire, less the first le
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """A parsed place: the WHATWG canonical form of a URL, without its fragment.
+    """A parsed place: the WHATWG canonical form of a URL, with its fragment kept apart.
 
-    Shape: `href` is ASCII; `host` is the A-label name exactly as `href` spells it (one trailing dot kept) or an IP
-    literal without brackets; `port` is the effective one; `literal` is set when the host is an address.
+    Shape: `href` is ASCII, without the fragment; `host` is the A-label name exactly as `href` spells it (one trailing
+    dot kept) or an IP literal without brackets; `port` is the effective one; `literal` is set when the host is an
+    address; `fragment` is canonical, without "#", and makes no other place: it is never sent, compared or digested.
     Source: url.spec.whatwg.org through ada-url; RFC 1035 for what a name may hold.
     """
 
@@ -37,6 +38,7 @@ class Destination:
     host: str
     port: int
     literal: IPv4Address | IPv6Address | None = None
+    fragment: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def parse(cls, url: str, *, base: "Destination | None" = None) -> "Destination":
@@ -58,6 +60,7 @@ class Destination:
             host=host,
             port=int(port) if port else SCHEME_PORTS[scheme],
             literal=literal,
+            fragment=parsed.hash.removeprefix("#"),
         )
 
     @property

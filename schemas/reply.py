@@ -32,8 +32,8 @@ class Reply:
     only; `content_type` joins repeated Content-Type headers with ", "; `body` is decoded; `completeness` is
     close_delimited where only the connection's end framed the body (nobody can know more), complete_trailing_garbage
     where bytes followed a complete compressed stream, none where the status or the profile takes no body.
-    `fragment` is the one the walk arrived with, without "#". `retrieved_at` is UTC.
-    Source: RFC 9110 section 6.4.1, RFC 9112 section 6.3; fetch.spec.whatwg.org for the fragment.
+    `retrieved_at` is UTC.
+    Source: RFC 9110 section 6.4.1, RFC 9112 section 6.3.
     """
 
     place: Destination
@@ -45,12 +45,11 @@ class Reply:
     completeness: Completeness
     wire_bytes: int
     retrieved_at: datetime
-    fragment: str = ""
     redirects: int = 0
 
     def url(self) -> str:
         """Where the text came from, with the fragment that a reader would land on."""
-        return f"{self.place.href}#{self.fragment}" if self.fragment else self.place.href
+        return f"{self.place.href}#{self.place.fragment}" if self.place.fragment else self.place.href
 
     def values(self, name: str) -> list[str]:
         """All values of one header, in order. Shape: `name` in lower case."""

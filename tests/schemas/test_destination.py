@@ -44,6 +44,13 @@ def test_destination_reads_an_address_when_the_host_is_one(url, host, literal, o
     assert place.request_target() == "/"
 
 
+def test_destination_keeps_its_fragment_apart_when_it_has_one():
+    place, other = Destination.parse("https://example.com/x?q#a b"), Destination.parse("https://example.com/x?q")
+
+    assert (place.href, place.fragment, other.fragment) == ("https://example.com/x?q", "a%20b", "")
+    assert (place, place.href_sha256(), repr(place)) == (other, other.href_sha256(), repr(other))
+
+
 def test_destination_keeps_one_trailing_dot_in_the_host_and_drops_it_in_the_name():
     place = Destination.parse("https://example.com./x")
 

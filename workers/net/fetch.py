@@ -83,21 +83,20 @@ class _Walk:
     visited: set[str]
 
     def go(self, place: Destination, ask: Ask) -> Reply:
-        came_from, fragment = None, ""
+        came_from = None
         for number in range(1, self.limits.redirects_max + 2):
             hop = _HopDraft(number=number, came_from=came_from, place=place, ask=ask)
-            reply, onward = self._hop(hop, fragment)
+            reply, onward = self._hop(hop)
             if onward is None:
                 return reply
-            ask = next_ask(ask, reply, onward[0])
-            came_from = place
-            place, fragment = onward
+            ask = next_ask(ask, reply, onward)
+            came_from, place = place, onward
         raise AssertionError  # pragma: no cover - the last hop's redirect is refused inside it
 
-    def _hop(self, hop: "_HopDraft", fragment: str) -> tuple[Reply, tuple[Destination, str] | None]:
+    def _hop(self, hop: "_HopDraft") -> tuple[Reply, Destination | None]:
         """One hop, with where it leads. What the guard refuses after a redirect is the redirect's refusal."""
         try:
-            reply = replace(self._exchange(hop), fragment=fragment, redirects=hop.number - 1)
+            reply = replace(self._exchange(hop), redirects=hop.number - 1)
             return reply, self._onward(reply)
         except OutriderError as error:
             hop.code = error.code
@@ -135,15 +134,15 @@ class _Walk:
         finally:
             hop.milliseconds["exchange"] = (monotonic() - started_at) * 1000
 
-    def _onward(self, reply: Reply) -> tuple[Destination, str] | None:
+    def _onward(self, reply: Reply) -> Destination | None:
         if reply.status not in REDIRECTS:
             if self.limits.non_2xx == "failed" and reply.status // 100 != 2:
                 raise _status_error(reply)
             return None
-        place, fragment = next_place(reply)
+        place = next_place(reply)
         if reply.redirects < self.limits.redirects_max:
             self.visited.add(place.href)
-            return place, fragment
+            return place
         # A revisit is not stopped before the limit: some sites answer the same URL differently the second time.
         if len(self.visited) <= reply.redirects or place.href in self.visited:
             raise RedirectLoop("The site redirects in a circle.", redirects=reply.redirects + 1)

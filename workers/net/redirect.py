@@ -17,8 +17,8 @@ _REWRITTEN = (301, 302)
 _HARMLESS = frozenset({"accept", "accept-language", "content-type"})
 
 
-def next_place(reply: Reply) -> tuple[Destination, str]:
-    """The place that a redirect names, with the fragment to land on.
+def next_place(reply: Reply) -> Destination:
+    """The place that a redirect names; the fragment that was asked for stays, unless it names its own.
 
     Raises: RedirectBlocked without exactly one usable Location.
     Source: RFC 9110 section 10.2.2; fetch.spec.whatwg.org, location URL.
@@ -28,8 +28,7 @@ def next_place(reply: Reply) -> tuple[Destination, str]:
         place = Destination.parse(location, base=reply.place)
     except Refused as error:
         raise _blocked("The redirect's target is not a place that is fetched.", error.code) from error
-    _, mark, fragment = location.partition("#")
-    return place, fragment if mark else reply.fragment
+    return place if "#" in location else replace(place, fragment=reply.place.fragment)
 
 
 def judge_step(came_from: Destination, place: Destination, limits: Limits) -> None:

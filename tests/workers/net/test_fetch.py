@@ -137,6 +137,31 @@ def test_fetch_follows_when_a_site_sends_back_once_to_the_same_place(walk):
     assert all(b"cookie" not in request.lower() for request in requests)
 
 
+@pytest.mark.parametrize(
+    ("fragment", "locations", "final"),
+    [
+        ("#f", [], "/x#f"),
+        ("", [], "/x"),
+        ("#f", ["/y"], "/y#f"),
+        ("#f", ["/y", "/z"], "/z#f"),
+        ("#f", ["/y#g"], "/y#g"),
+        ("#f", ["/y#g", "/z"], "/z#g"),
+        ("#f", ["#g"], "/x#g"),
+        ("#f", ["/y#"], "/y"),  # its own, and empty
+        ("", ["/y#g"], "/y#g"),
+        ("#a b\u00e9", ["/y"], "/y#a%20b%C3%A9"),
+    ],
+)
+def test_fetch_lands_on_the_fragment_that_was_asked_for_unless_a_redirect_has_its_own(walk, fragment, locations, final):
+    end, journal, requests = walk(
+        f"http://a.example.com/x{fragment}", chain(*[redirect(where) for where in locations], END)
+    )
+    assert end.url() == f"http://a.example.com{final}"
+    assert end.place.href == f"http://a.example.com{final.partition('#')[0]}"
+    assert all(b"#" not in request for request in requests)
+    assert journal.hops[0].url_sha256 == Destination.parse("http://a.example.com/x").href_sha256()
+
+
 def test_fetch_replays_no_cookie_when_a_redirect_sets_one_m121(walk):
     hops = [
         redirect("/b", 302, "Set-Cookie: a=b; Path=/; Domain=a.example.com"),
