@@ -4,6 +4,7 @@ A link that carries a token or a signature acts for whoever made it. Fetching it
 authority, and write it into other people's logs. Names are compared without case and without separators, so that
 `X-Amz-Signature`, `x_amz_signature` and `xAmzSignature` are one. Some names are left out because public pages use
 them for other things: `key`, `code`, `state`, `hash`, `sid`, `page_token`. What they hold is still looked at.
+Names nest in brackets and dots (`user[token]`, `openid.sig`): each part is a name as well as the whole.
 """
 
 import re
@@ -43,6 +44,7 @@ _VALUES = re.compile(
     r"|sk-[\w-]{20,}|sk_live_\w{16,}"  # model providers, Stripe
 )
 
+_NESTING = re.compile(r"[\[\].]+")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
@@ -56,8 +58,13 @@ def secret_parameter(query: str) -> bool:
 
 def _is_secret(pair: str) -> bool:
     name, _, value = pair.partition("=")
-    plain = _SEPARATORS.sub("", _decoded(name).lower())
-    return plain in NAMES or plain.endswith(ENDINGS) or _VALUES.search(_decoded(value)) is not None
+    whole = _decoded(name).lower()
+    return any(map(_is_secret_name, (whole, *_NESTING.split(whole)))) or _VALUES.search(_decoded(value)) is not None
+
+
+def _is_secret_name(name: str) -> bool:
+    plain = _SEPARATORS.sub("", name)
+    return plain in NAMES or plain.endswith(ENDINGS)
 
 
 def _decoded(text: str) -> str:
