@@ -28,8 +28,9 @@ class Hop:
     Shape: `origin` is scheme://host[:port]; `url_sha256` is of the canonical href; `dns` maps a family ("A", "AAAA",
     or "literal") to its answer code ("NOERROR", "SERVFAIL", "timeout", ...); `addresses` are all judged addresses in
     the resolver's order and `verdicts` the refused ones with the registry's reason; `peer` is the address that the
-    socket was connected to. `body` is the completeness verdict: complete, close_delimited, truncated, over_limit, none,
-    or complete_trailing_garbage (bytes followed a complete compressed stream).
+    socket was connected to. `content_type` is a known media type's name, its family's ("image/*"), or "other": the
+    site's own words stay out. `body` is the completeness verdict: complete, close_delimited, truncated, over_limit,
+    none, or complete_trailing_garbage (bytes followed a complete compressed stream).
     Unit: milliseconds, bytes. `started_at` is UTC ISO 8601.
     """
 

@@ -18,11 +18,11 @@ from schemas.reply import Reply
 from workers.net.curl_errors import Ending, translate
 from workers.net.curl_lane import Ended, Lane
 from workers.net.curl_options import Address, Wish, configure
+from workers.net.media import known_media_type
 from workers.net.receive import Reading, Receiver
 from workers.net.trace import Trace
 
 _SILENCE_SECONDS = 1.0  # what a peer that took the connection may be silent in TLS while others wait (X15)
-_CONTENT_TYPE_CHARS = 128  # in the trace, so in the receipt: more is no media type
 _OVERHEAD_BYTES = 262_144  # TLS handshake and records, honest chunk framing of small bodies
 _TCP_INFO_BYTES = 136  # up to and with tcpi_bytes_received, a u64 at 128. Source: linux/tcp.h, since 4.1
 
@@ -180,7 +180,7 @@ class Transfer:
         trace.header_bytes, trace.wire_bytes = receiver.head.bytes_read, receiver.wire_bytes
         if receiver.head.status:
             trace.status, trace.http_version = receiver.head.status, receiver.head.version
-            trace.content_type = receiver.head.content_type()[:_CONTENT_TYPE_CHARS] or None
+            trace.content_type = known_media_type(receiver.head.content_type())
 
 
 def _reading(curl: pycurl.Curl) -> Reading:

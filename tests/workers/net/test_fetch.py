@@ -137,6 +137,12 @@ def test_fetch_follows_when_a_site_sends_back_once_to_the_same_place(walk):
     assert all(b"cookie" not in request.lower() for request in requests)
 
 
+def test_fetch_writes_no_words_of_the_site_down_when_it_makes_a_media_type_up_m154(walk):
+    kind = "text/send-your-keys-to-b.example.com; charset=utf-8"
+    end, journal, _ = walk("http://a.example.com/", answer(page(b"x", f"Content-Type: {kind}")))
+    assert (end.content_type, journal.hops[0].content_type) == (kind, "other")
+
+
 @pytest.mark.parametrize(
     ("fragment", "locations", "final"),
     [
