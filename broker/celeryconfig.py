@@ -45,12 +45,14 @@ task_queues = [Queue(name, routing_key=name) for name in ("search", "fetch", "mo
 task_default_queue = "celery"
 task_create_missing_queues = False
 task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()} | {
-    "finalize_stale": {"queue": "care"}
+    name: {"queue": "care"} for name in ("finalize_stale", "repost_accepted")
 }
 include = [f"workers.tools.{name}" for name in tool_names()] + ["workers.care"]  # strings: no arrow up
 beat_schedule = {
     # Readers finalize lazily as well; a missed tick is not worth keeping.
     "finalize_stale": {"task": "finalize_stale", "schedule": 5.0, "options": {"queue": "care", "expires": 10}},
+    # The ledger says which messages are due; two of these at once share the work.
+    "repost_accepted": {"task": "repost_accepted", "schedule": 5.0, "options": {"queue": "care", "expires": 10}},
 }
 
 # How -------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """Settings: the only reader of the environment (prefix OUTRIDER_)."""
 
+import binascii
+from base64 import b64decode
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -16,6 +18,9 @@ class StackMissing(RuntimeError):
         )
 
 
+SEAL_KEY_BYTES = 32
+
+
 def state_home() -> Path:
     """The user's state folder for us, by the XDG base directory specification."""
     return Path.home() / ".local" / "state" / "outrider"
@@ -24,17 +29,32 @@ def state_home() -> Path:
 class Settings(BaseSettings):
     """What a deployment may set. Unset URLs mean the embedded PostgreSQL and Valkey under `home`."""
 
-    model_config = SettingsConfigDict(env_prefix="OUTRIDER_", env_ignore_empty=True, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="OUTRIDER_", env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     home: Path = Field(default_factory=state_home, description="State of the embedded stack.")
     database_url: str | None = Field(default=None, description="postgresql://... of the ledger.")
     broker_url: str | None = Field(default=None, description="redis://... or amqp://... of the message broker.")
     result_url: str | None = Field(default=None, description="redis://... of the result store; default: the broker's.")
+    seal_key: SecretStr | None = Field(
+        default=None, description="Keys of sealed requests, base64 of 32 bytes each, comma-separated: the first seals."
+    )
     ca_file: Path | None = Field(default=None, description="PEM bundle to trust instead of certifi's.")
     nameservers: str = Field(default="", description="Comma-separated DNS servers; default: the system's.")
     flower_port: int = Field(default=5555, ge=1, le=65535)
     gateway_port: int = Field(default=8765, ge=1, le=65535)
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
+
+    @field_validator("seal_key")
+    @classmethod
+    def _is_a_list_of_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        keys_in(value)
+        return value
+
+    def seal_keys(self) -> tuple[bytes, ...]:
+        """The keys of sealed requests, the sealing one first; without any our clients send arguments as they are."""
+        return keys_in(self.seal_key)
 
     def require_broker_url(self) -> str:
         """Where messages go. Raises: StackMissing when neither a URL is set nor a stack was found."""
@@ -55,6 +75,21 @@ class Settings(BaseSettings):
     def nameserver_list(self) -> tuple[str, ...]:
         """The DNS servers to ask, empty for the system's."""
         return tuple(part.strip() for part in self.nameservers.split(",") if part.strip())
+
+
+def keys_in(words: SecretStr | None) -> tuple[bytes, ...]:
+    """The keys that a setting names. Raises: ValueError, which says nothing of them."""
+    keys = []
+    for word in () if words is None else words.get_secret_value().split(","):
+        try:
+            key = b64decode(word.strip(), validate=True)
+        except binascii.Error:
+            key = b""
+        if len(key) != SEAL_KEY_BYTES:
+            msg = f"a key of sealed requests is the base64 of {SEAL_KEY_BYTES} bytes"
+            raise ValueError(msg) from None
+        keys.append(key)
+    return tuple(keys)
 
 
 _installed: list[Settings] = []

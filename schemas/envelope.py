@@ -68,6 +68,7 @@ def replay(tool: str, stored: Stored) -> Envelope:
 
 _REPLAYED: dict[OperationState, Outcome] = {
     OperationState.COMPLETED: "failed",  # the reply is gone: reply_not_kept
+    OperationState.REFUSED: "refused",
     OperationState.FAILED: "failed",
     OperationState.CANCELLED: "cancelled",
     OperationState.OUTCOME_UNKNOWN: "unknown",

@@ -1,6 +1,8 @@
 """Operations and leases: one call as admitted, and one worker's expiring right to perform it.
 
-States: `pending` is written by `admit` and moved on exactly once, by whoever is first: `completed`, `failed` and
+States: `accepted` is written by `accept` for a call of our own clients, and moved on by whoever is first: `pending` by
+a worker (admit), `refused` by a worker whose admission is refused or by whoever finds its time over, `cancelled` by
+its client. `pending` is written by `admit` and moved on exactly once, by whoever is first: `completed`, `failed` and
 `cancelled` by the lease's holder (settle); `outcome_unknown` by any reader or by the finalization task once the lease
 is over. The terminal states are sinks.
 """
@@ -16,6 +18,8 @@ from schemas.tool import Tool
 class OperationState(StrEnum):
     """Where an operation stands."""
 
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
     PENDING = "pending"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -83,7 +87,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The same call is pending under a live lease. `task_id` is the task that holds it."""
+    """The same call is pending under a live lease, or accepted and waiting. `task_id` is the task that holds it."""
 
     operation_id: str
     task_id: str
@@ -91,6 +95,50 @@ class Running:
 
 
 Admission = Lease | Stored | Running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A call that the ledger has taken with its sealed request: it will end, whatever becomes of its message."""
+
+    operation_id: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What a sealed request is bound to: altered in any of these, it does not open."""
+
+    operation_id: str
+    project: str
+    key: str
+    tool: str
+    agent: str
+    run: str
+    step: str
+    arguments_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """An accepted call as a worker opens it: the words that its seal is bound to, and the sealed request.
+
+    Unit: `waited_seconds` since its acceptance, by the database's clock.
+    """
+
+    operation_id: str
+    binding: Binding
+    waited_seconds: float
+    sealed: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A message that is due: the tool's task, under the id that its client waits for, with the operation's id alone."""
+
+    operation_id: str
+    tool: str
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

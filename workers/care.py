@@ -6,6 +6,8 @@ from broker import celeryconfig
 from broker.app import app
 from broker.ledger.health import durability
 from broker.ledger.operations import finalize_stale
+from broker.ledger.outbox import expire_accepted
+from broker.outbox import post_due
 from broker.promises import check_order
 from schemas.tools import catalogue
 from workers.hands import hands, lay_down
@@ -15,6 +17,14 @@ from workers.hands import hands, lay_down
 def finalize() -> int:
     """Write outcome_unknown for every operation whose lease ended without an account; the count of them."""
     return finalize_stale(hands().ledger)
+
+
+@app.task(name="repost_accepted", ignore_result=True)
+def repost() -> int:
+    """Post again what seems lost of the accepted calls, and end those whose time is over; the count of posts."""
+    ledger = hands().ledger
+    expire_accepted(ledger)
+    return post_due(ledger)
 
 
 @worker_init.connect  # type: ignore[untyped-decorator,unused-ignore]

@@ -2,7 +2,7 @@
 
 A call is validated and judged first, where a refusal costs nothing. Then one transaction admits it; only its lease's
 holder rides out; one transaction settles it. Whoever finds the operation already there never sends: it answers from
-the ledger.
+the ledger. A message brings the arguments themselves, or the id of a call that was accepted before (`opening`).
 """
 
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from uuid import uuid4
 
 import structlog
 from celery import Task
-from celery.exceptions import TaskPredicate
+from celery.exceptions import Ignore, TaskPredicate
 from pydantic import BaseModel
 
 from broker.app import app
 from broker.ledger.operations import admit
 from broker.logs import where
+from broker.orders import Order, read_order
 from schemas.context import Context
 from schemas.envelope import Envelope, ErrorOut, replay
 from schemas.errors import Internal, LedgerUnavailable, OperationInProgress, OutriderError
@@ -28,8 +29,8 @@ from schemas.tool import Tool
 from workers.attempt import Attempt, carry_out
 from workers.bench import Bench
 from workers.hands import hands
-from workers.orders import Order, read_order
-from workers.telling import tell_closing, teller
+from workers.opening import PART, answer_known, open_call, read_opening, turn_away
+from workers.telling import asks_for_progress, tell_closing, teller
 
 _log = structlog.get_logger(__name__)
 
@@ -68,7 +69,7 @@ def handles(
 
 
 def serve(craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Envelope:
-    """The envelope of one delivery. Raises: celery's Retry while another delivery runs, or the ledger is away."""
+    """The envelope of one delivery. Raises: celery's Retry for one put off, Ignore for a copy."""
     started = monotonic()
     try:
         envelope = _answer(craft, task, positional, named, started)
@@ -101,6 +102,8 @@ def refusal(tool: str, error: OutriderError) -> Envelope:
 def _answer(
     craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any], started: float
 ) -> Envelope:
+    if not positional and set(named) == {PART}:
+        return _answer_accepted(craft, task, named[PART], started)
     order = read_order(craft.tool, positional, named)
     prepared = craft.prepare(order.args, craft.tool.profile.limits)
     request = _request(craft.tool, order, task)
@@ -114,7 +117,30 @@ def _answer(
             attempt = Attempt(
                 craft.tool, request, admission, started, lambda bench: craft.perform(order.args, prepared, bench)
             )
-            return carry_out(attempt, hands(), teller(task))
+            return carry_out(attempt, hands(), teller(task, asked=asks_for_progress(task)))
+
+
+def _answer_accepted(craft: Craft[Any, Any], task: Task[Any, Any], operation_id: object, started: float) -> Envelope:
+    """The envelope of a call that the ledger accepted before. Raises: Ignore while the ledger is away: it is swept."""
+    try:
+        opening = open_call(craft.tool, task, operation_id)
+        if isinstance(opening, Envelope):
+            return opening
+        try:
+            order, progress = read_opening(opening)
+            prepared = craft.prepare(order.args, craft.tool.profile.limits)
+            request = _request(craft.tool, order, task)
+            admission = admit(hands().ledger, request)
+        except LedgerUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - the call must end, whatever hinders it
+            return turn_away(opening, error)
+    except LedgerUnavailable:
+        raise Ignore from None
+    if not isinstance(admission, Lease):
+        return answer_known(craft.tool, admission)
+    attempt = Attempt(craft.tool, request, admission, started, lambda bench: craft.perform(order.args, prepared, bench))
+    return carry_out(attempt, hands(), teller(task, asked=progress))
 
 
 def _request(tool: Tool, order: Order, task: Task[Any, Any]) -> Request:

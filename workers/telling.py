@@ -13,12 +13,14 @@ PROGRESS = "PROGRESS"  # the Celery state that carries it
 _log = structlog.get_logger(__name__)
 
 
-def teller(task: Task[Any, Any]) -> Progress:
-    """A function that passes progress on, to the result store if the message asked for it, else nowhere.
+def asks_for_progress(task: Task[Any, Any]) -> bool:
+    """Whether a message that brings its own arguments asks for progress, with the header `outrider_progress`."""
+    return bool(getattr(task.request, "outrider_progress", None))
 
-    The message asks with the header `outrider_progress`; each word costs a write, so nobody else pays for it.
-    """
-    if not getattr(task.request, "outrider_progress", None):
+
+def teller(task: Task[Any, Any], *, asked: bool) -> Progress:
+    """A function that passes progress on to the result store if it was asked for: each word is a write there."""
+    if not asked:
         return _silent
 
     def tell(stage: str, facts: dict[str, int | str]) -> None:

@@ -24,6 +24,7 @@ COLUMNS = (
 ADMIT = f"SELECT {COLUMNS} FROM ledger_admit(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"  # noqa: S608 - constants
 SETTLE = f"SELECT {COLUMNS} FROM ledger_settle(%s, %s, %s, %s, %s, %s, %s)"  # noqa: S608 - constants
 FIND = f"SELECT {COLUMNS} FROM ledger_find(%s, %s)"  # noqa: S608 - constants
+_NAMES = tuple(name.removesuffix("::text") for name in COLUMNS.split(", "))
 FINALIZE_STALE = "SELECT ledger_finalize_stale(%s)"
 
 
@@ -38,10 +39,10 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
     if max(len(request.key), len(request.task_id)) > KEY_CHARS:
         raise InvalidArguments("The call's id is too long.", field="call", limit=KEY_CHARS)
     row = call(engine, ADMIT, _request_values(request), patience_seconds=patience_seconds)
-    answer = dict(zip(_NAMES, row, strict=True))
+    answer = named(row)
     if answer["verdict"] == "stored":
-        return _stored(answer)
-    if answer["verdict"] == "running":
+        return stored_of(answer)
+    if answer["verdict"] in {"running", "accepted"}:
         return Running(
             operation_id=answer["operation_id"], task_id=answer["task_id"], seconds_left=answer["seconds_left"]
         )
@@ -69,10 +70,10 @@ def settle(engine: Engine, lease: Lease, ending: Ending, *, patience_seconds: fl
     )
     patience = lease.seconds_left if patience_seconds is None else patience_seconds
     row = call(engine, SETTLE, values, patience_seconds=patience)
-    answer = dict(zip(_NAMES, row, strict=True))
+    answer = named(row)
     if answer["verdict"] == "settings_changed":
         raise SettingsChanged("The project's settings were saved during the call.", operation=lease.operation_id)
-    return _stored(answer)
+    return stored_of(answer)
 
 
 def finalize_stale(engine: Engine, limit: int = 500, *, patience_seconds: float = 10.0) -> int:
@@ -84,16 +85,30 @@ def finalize_stale(engine: Engine, limit: int = 500, *, patience_seconds: float 
 
 
 def find_ended(engine: Engine, project_id: str, key: str, *, patience_seconds: float = 10.0) -> Stored | None:
-    """How a call ended, by its project and key; None while it runs, or when it was never admitted.
+    """How a call ended, by its project and key; None while it is accepted or runs, or when nothing is known of it.
 
     A call past its lease is finalized by being looked for. Raises: LedgerUnavailable.
     """
     row = call(engine, FIND, (project_id, key), patience_seconds=patience_seconds)
-    answer = dict(zip(_NAMES, row, strict=True))
-    return _stored(answer) if answer["verdict"] == "stored" else None
+    answer = named(row)
+    return stored_of(answer) if answer["verdict"] == "stored" else None
 
 
-_NAMES = tuple(name.removesuffix("::text") for name in COLUMNS.split(", "))
+def stored_of(answer: dict[str, Any]) -> Stored:
+    """The end that a row with the verdict `stored` tells."""
+    return Stored(
+        operation_id=answer["operation_id"],
+        state=OperationState(answer["state"]),
+        code=answer["code"],
+        sent=answer["sent"],
+        body=answer["body"],
+        digest=answer["digest"],
+    )
+
+
+def named(row: Row) -> dict[str, Any]:
+    """An admission's row by its columns' names."""
+    return dict(zip(_NAMES, row, strict=True))
 
 
 def _request_values(request: Request) -> Row:
@@ -130,15 +145,4 @@ def _lease(answer: dict[str, Any], request: Request) -> Lease:
         budget=BudgetLeft(
             step=max(0, quota.step_max - answer["step_used"]), run=max(0, quota.run_max - answer["run_used"])
         ),
-    )
-
-
-def _stored(answer: dict[str, Any]) -> Stored:
-    return Stored(
-        operation_id=answer["operation_id"],
-        state=OperationState(answer["state"]),
-        code=answer["code"],
-        sent=answer["sent"],
-        body=answer["body"],
-        digest=answer["digest"],
     )

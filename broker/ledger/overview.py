@@ -10,16 +10,23 @@ from broker.ledger.statements import read
 from broker.ledger.tables import OPERATIONS
 from schemas.operation import OperationState
 
-FINALIZE = text("SELECT ledger_finalize(:id)")
+FINALIZE = text("SELECT ledger_finalize(:id), ledger_expire(:id)")
 # An operation that ended in the last hour was admitted in the last two: that bound lets the block range index work.
 COUNTS = text("""
 SELECT state, count(*) AS total, count(*) FILTER (WHERE lease_until <= clock_timestamp()) AS stale FROM operations
   WHERE state = 'pending' GROUP BY state
 UNION ALL
-SELECT state, count(*), 0 FROM operations
-  WHERE admitted_at > (SELECT clock_timestamp() - interval '2 hours')
-    AND ended_at > (SELECT clock_timestamp() - interval '1 hour')
-  GROUP BY state
+SELECT state, count(*), 0 FROM operations WHERE state = 'accepted' GROUP BY state
+UNION ALL
+SELECT state, count(*), 0 FROM (
+  SELECT state FROM operations
+    WHERE admitted_at > (SELECT clock_timestamp() - interval '2 hours')
+      AND ended_at > (SELECT clock_timestamp() - interval '1 hour')
+  UNION ALL
+  SELECT state FROM operations
+    WHERE admitted_at IS NULL AND accepted_at > (SELECT clock_timestamp() - interval '2 hours')
+      AND ended_at > (SELECT clock_timestamp() - interval '1 hour')
+) AS ended GROUP BY state
 """)
 
 
@@ -38,18 +45,20 @@ class OperationView:
     state: OperationState
     code: str | None
     sent: str | None
-    admitted_at: datetime
-    lease_until: datetime
+    accepted_at: datetime | None
+    admitted_at: datetime | None
+    lease_until: datetime | None
     ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Operations now pending, those of them past their lease, and those ended in the last hour by state."""
+    """Operations now accepted, pending, those past their lease, and those ended in the last hour by state."""
 
     pending: int
     stale: int
     ended: dict[OperationState, int]
+    accepted: int = 0
 
 
 def read_operation(engine: Engine, operation_id: str) -> OperationView | None:
@@ -65,7 +74,9 @@ def read_counts(engine: Engine) -> Counts:
     """How many operations stand where."""
     rows = {OperationState(row["state"]): row for row in read(engine, COUNTS)}
     pending = rows.pop(OperationState.PENDING, None)
+    accepted = rows.pop(OperationState.ACCEPTED, None)
     return Counts(
+        accepted=accepted["total"] if accepted else 0,
         pending=pending["total"] if pending else 0,
         stale=pending["stale"] if pending else 0,
         ended={state: row["total"] for state, row in rows.items()},

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -54,30 +55,58 @@ OPERATIONS = Table(
     Column("step", Text, nullable=False),
     Column("arguments_digest", Text, nullable=False),
     Column("task_id", Text, nullable=False),
-    Column("owner", Text, nullable=False),
-    Column("generation", BigInteger, nullable=False),
-    Column("slot", Integer, nullable=False),
+    Column("owner", Text),
+    Column("generation", BigInteger),
+    Column("slot", Integer),
     Column("state", Text, nullable=False),
     Column("code", Text),
     Column("sent", Text),
-    Column("admitted_at", INSTANT, nullable=False),
-    Column("lease_until", INSTANT, nullable=False),
+    Column("admitted_at", INSTANT),
+    Column("lease_until", INSTANT),
     Column("ended_at", INSTANT),
+    Column("accepted_at", INSTANT),
+    Column("accept_until", INSTANT),
+    Column("post_at", INSTANT),
     UniqueConstraint("project", "key", name="uq_operations_project_key"),
     CheckConstraint("arguments_digest ~ '^[0-9a-f]{64}$'", name="arguments_digest"),
-    CheckConstraint("state IN ('pending', 'completed', 'failed', 'cancelled', 'outcome_unknown')", name="state"),
+    CheckConstraint(
+        "state IN ('accepted', 'refused', 'pending', 'completed', 'failed', 'cancelled', 'outcome_unknown')",
+        name="state",
+    ),
     CheckConstraint("sent IN ('not_sent', 'sent', 'unknown')", name="sent"),
     CheckConstraint("lease_until > admitted_at", name="lease"),
     CheckConstraint(
-        "(state = 'pending') = (ended_at IS NULL) AND (state = 'pending') = (sent IS NULL)",
+        "(state IN ('accepted', 'pending')) = (ended_at IS NULL) "
+        "AND (state IN ('accepted', 'pending')) = (sent IS NULL)",
         name="ending",
     ),
     CheckConstraint(
-        "CASE WHEN state IN ('pending', 'completed') THEN code IS NULL ELSE code IS NOT NULL END", name="code"
+        "CASE WHEN state IN ('accepted', 'pending', 'completed') THEN code IS NULL ELSE code IS NOT NULL END",
+        name="code",
+    ),
+    CheckConstraint(
+        "num_nulls(accepted_at, accept_until, post_at) IN (0, 3) AND accept_until > accepted_at", name="acceptance"
+    ),
+    CheckConstraint("num_nulls(owner, generation, slot, admitted_at, lease_until) IN (0, 5)", name="admission"),
+    CheckConstraint(
+        "CASE WHEN admitted_at IS NULL THEN accepted_at IS NOT NULL AND state IN ('accepted', 'refused', 'cancelled') "
+        "AND coalesce(sent, 'not_sent') = 'not_sent' ELSE state NOT IN ('accepted', 'refused') END",
+        name="unadmitted",
     ),
     Index("ix_operations_pending", "lease_until", postgresql_where=text("state = 'pending'")),
     Index("ix_operations_admitted_at", "admitted_at", postgresql_using="brin"),
+    Index("ix_operations_accepted", "post_at", postgresql_where=text("state = 'accepted'")),
+    Index("ix_operations_accepted_at", "accepted_at", postgresql_using="brin"),
     postgresql_with={"autovacuum_vacuum_scale_factor": 0.02, "autovacuum_analyze_scale_factor": 0.02},
+)
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("operation_id", Uuid(as_uuid=False), ForeignKey("operations.id"), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    CheckConstraint("octet_length(sealed) BETWEEN 31 AND 1048576", name="sealed"),
+    postgresql_with={"autovacuum_vacuum_scale_factor": 0.02},
 )
 
 RECEIPTS = Table(

@@ -23,7 +23,7 @@ from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
 from ops.stack.sharing import Serving, embedded_stack
 from schemas.envelope import Envelope, ErrorOut
-from schemas.errors import Cancelled, Internal, OutcomeUnknown, OutriderError
+from schemas.errors import Cancelled, Internal, LedgerUnavailable, OutcomeUnknown, OutriderError
 
 # A call waits for a free worker, runs for its profile's deadline, and settles.
 REPLY_SECONDS = 150.0
@@ -83,11 +83,11 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
 
 
 def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progress) -> Answer:
-    ledger = ledger_engine(serving.settings.require_database_url(), size=1)
+    ledger = ledger_engine(serving.settings.require_database_url(), size=2)
     try:
         _wait_for_worker(serving, interrupts)
         _insist_on_patience(interrupts)
-        handle = intake.submit(call.tool, call.arguments, call.context, progress=True)
+        handle = intake.submit(call.tool, call.arguments, call.context, progress=True, ledger=ledger)
         progress.tell("queued")
         waiting = _Waiting(handle, ledger, progress)
         envelope = _watch(waiting, serving, interrupts, progress)
@@ -133,6 +133,13 @@ class _Waiting:
             return self._replies.get(timeout=seconds)
         return None
 
+    def cancel(self) -> dict[str, Any] | None:
+        """Take the call back; the envelope of one that nobody had begun."""
+        try:
+            return intake.cancel(self.handle, self._ledger)
+        except LedgerUnavailable:
+            return None
+
     def _wait(self) -> None:
         tell = self._progress.tell
         try:
@@ -153,7 +160,8 @@ def _watch(waiting: _Waiting, serving: Serving, interrupts: Interrupts, progress
             give_up_at = give_up_at or time.monotonic() + CANCEL_SECONDS
             progress.tell("cancelling")
             # Said again and again: a worker that is only connecting does not hear it the first time.
-            intake.cancel(waiting.handle)
+            if (taken := waiting.cancel()) is not None:
+                return taken
             if interrupts.hurry() or time.monotonic() > give_up_at:
                 return _envelope(waiting.handle.tool, "unknown", OutcomeUnknown("Interrupted before an answer came."))
         if trouble := serving.trouble():

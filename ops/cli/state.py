@@ -58,6 +58,7 @@ def _show(said: dict[str, Any]) -> None:
     lines["workers"] = ", ".join(said["workers"]) or "none answers"
     lines["waiting"] = ", ".join(f"{name} {count}" for name, count in said["queues"].items())
     if (counts := said["operations"]) is not None:
+        lines["accepted"] = f"{counts['accepted']} waiting for a worker"
         lines["pending"] = f"{counts['pending']}, of them past their lease {counts['stale']}"
         lines["last hour"] = ", ".join(f"{state} {count}" for state, count in counts["ended"].items()) or "none ended"
     give(f"Outrider at {said['home']}")

@@ -1,4 +1,4 @@
-"""The home: folders, sockets, locks and the state file of one embedded stack.
+"""The home: folders, sockets, locks, the seal key and the state file of one embedded stack.
 
 One process at a time owns a home: it holds an exclusive lock on `owner.lock` for as long as it lives (the kernel lets
 go of it even after a SIGKILL). Others that use the owner's stack hold a shared lock on `users.lock`, so that an owner
@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -18,11 +19,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from broker.settings import SEAL_KEY_BYTES
 from ops.stack import processes
 from ops.stack.faults import HomeUnusable
 
 # sun_path is 108 bytes on Linux and 104 on macOS, with the closing zero. Source: unix(7), sys/un.h.
 SOCKET_PATH_BYTES = 103
+SEAL_KEY = "seal.key"
 LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
 # Outside these a path would need quoting in URLs, in libpq and in PostgreSQL's list of folders, each in its own way.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
@@ -106,6 +109,34 @@ def _insist_on_private(folder: Path) -> None:
     if not folder.is_dir() or folder.is_symlink() or seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
         why = f"{folder} must be a folder of this user with mode 0700: remove it, or set OUTRIDER_HOME elsewhere"
         raise HomeUnusable(why)
+
+
+def seal_key(root: Path) -> str | None:
+    """The embedded stack's own key of sealed requests; None before its first start. Raises: HomeUnusable."""
+    path = root.expanduser() / SEAL_KEY
+    try:
+        if path.stat().st_mode & 0o077:
+            why = f"{path} can be read by other users: its mode must be 0600, or remove it and a new one is made"
+            raise HomeUnusable(why)
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return None
+
+
+def make_seal_key(home: Home) -> str:
+    """The key, made where there is none: whole, on disk and ours alone, before anything is sealed with it."""
+    if (known := seal_key(home.root)) is not None:
+        return known
+    fresh = home.root / f"{SEAL_KEY}.new"
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        key = b64encode(os.urandom(SEAL_KEY_BYTES)).decode()
+        file.write(f"{key}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(home.root / SEAL_KEY)
+    return key
 
 
 @contextmanager

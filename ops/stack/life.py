@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pydantic import SecretStr
+
 from broker.settings import Settings
 from ops.stack import home as homes
 from ops.stack import leftovers, postgres, processes, valkey
@@ -59,13 +61,14 @@ class Stack:
 
 
 def resolve(settings: Settings, home: Home) -> Settings:
-    """The settings with every URL known: external ones as they are, each for itself, the others embedded."""
+    """The settings with every URL and the key known: given ones as they are, each for itself, the others embedded."""
     # Beside an external broker replies go to it, as its other clients expect them, unless a store is named.
     results = settings.result_url or settings.broker_url
     found = {
         "database_url": settings.database_url or postgres.url(home),
         "broker_url": settings.broker_url or valkey.url(valkey.broker_socket(home)),
         "result_url": results or valkey.url(valkey.results_socket(home)),
+        "seal_key": settings.seal_key or SecretStr(homes.make_seal_key(home)),
     }
     return settings.model_copy(update=found)
 
@@ -125,6 +128,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "OUTRIDER_DATABASE_URL": str(settings.database_url),
         "OUTRIDER_BROKER_URL": str(settings.broker_url),
         "OUTRIDER_RESULT_URL": str(settings.result_url),
+        "OUTRIDER_SEAL_KEY": "" if settings.seal_key is None else settings.seal_key.get_secret_value(),
         "PYTHONUNBUFFERED": "1",
     }
 

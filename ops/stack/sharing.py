@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from pydantic import SecretStr
+
 from broker.settings import Settings
 from ops.stack import fleet, home, life
 from ops.stack.faults import StackBusy, StartInterrupted
@@ -31,8 +33,10 @@ def find_external(settings: Settings) -> Settings | None:
 
 
 def joined(settings: Settings, state: home.State) -> Settings:
-    """The settings with the URLs that an owner tells."""
+    """The settings with the URLs that an owner tells, and the key that lies beside them."""
     urls = {"database_url": state.database_url, "broker_url": state.broker_url, "result_url": state.result_url}
+    if settings.seal_key is None and (key := home.seal_key(settings.home)) is not None:
+        return settings.model_copy(update=urls | {"seal_key": SecretStr(key)})
     return settings.model_copy(update=urls)
 
 

@@ -23,9 +23,11 @@ from schemas.errors.ledger import (
     Cancelled,
     Internal,
     LedgerUnavailable,
+    NotAdmitted,
     OperationInProgress,
     OutcomeUnknown,
     ReplyNotKept,
+    RequestUnreadable,
 )
 from schemas.errors.network import (
     AddressRefused,
@@ -73,6 +75,7 @@ __all__ = [
     "InvalidUrl",
     "LedgerUnavailable",
     "NetworkError",
+    "NotAdmitted",
     "OperationInProgress",
     "OutcomeUnknown",
     "OutriderError",
@@ -84,6 +87,7 @@ __all__ = [
     "Refused",
     "ReplyNotKept",
     "RequestTimeout",
+    "RequestUnreadable",
     "ResponseTooLarge",
     "RunQuotaExhausted",
     "SecretInUrl",

@@ -18,6 +18,24 @@ class CallConflict(Refused):
     hint = "Use a new call id for new arguments."
 
 
+class NotAdmitted(Refused):
+    """The call was accepted, and no worker could admit it within its time."""
+
+    code = "not_admitted_in_time"
+    retryable = True
+    hint = "The fleet was away or too busy; nothing was sent. `outrider status` shows who answers. Use a new call id."
+
+
+class RequestUnreadable(Broken):
+    """The sealed request does not open: another key sealed it, or it was altered. Nothing was sent."""
+
+    code = "request_unreadable"
+    hint = (
+        "Give every process of the deployment the same OUTRIDER_SEAL_KEY, older keys after the first one; then use a "
+        "new call id."
+    )
+
+
 class ReplyNotKept(Failed):
     """The call is completed, and its text was given once; page text is not stored."""
 

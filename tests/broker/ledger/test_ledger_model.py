@@ -16,7 +16,7 @@ from tests.ledger_calls import ending, failed, pass_lease, profile, request, run
 
 QUOTA = profile(step_max=3, run_max=4, active_max=2)
 KEYS, STEPS, RUNS = ("k1", "k2", "k3", "k4", "k5", "k6"), ("s1", "s2"), ("r1", "r2")
-TABLES = "operations, receipts, slots, pacing, counters, projects, audit"
+TABLES = "operations, requests, receipts, slots, pacing, counters, projects, audit"
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 import pytest
 
+from broker.orders import read_order
 from schemas.errors import InvalidArguments
 from schemas.tools.web_fetch import TOOL
-from workers.orders import read_order
 
 CONTEXT = {"project": "local", "agent": "cli", "run": "r1", "step": "s1"}
 HASH = "a" * 64
