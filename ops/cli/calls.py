@@ -133,7 +133,8 @@ def receipt_line(answer: Answer) -> str:
         if hops:
             words.append(urlsplit(hops[-1]["origin"]).netloc)
             words.append(f"{sum(hop.get('wire_bytes', 0) for hop in hops):,} bytes")
-        words.append(f"{body['milliseconds']:.0f} ms")
+        if "milliseconds" in body:  # not in the receipt of a call that no worker has settled
+            words.append(f"{body['milliseconds']:.0f} ms")
     return " · ".join(words)
 
 

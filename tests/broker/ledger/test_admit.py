@@ -304,7 +304,7 @@ def test_operations_hold_nothing_but_the_permitted_columns_when_listed(ledger):
     assert {name for (name,) in rows} == {
         *("id", "project", "key", "agent", "run", "step", "task_id", "owner"),  # identifiers
         *("tool", "family", "arguments_digest"),  # the operation
-        *("admitted_at", "lease_until", "ended_at"),  # timestamps
+        *("admitted_at", "lease_until", "ended_at", "accepted_at", "accept_until", "post_at"),  # timestamps
         *("generation", "slot", "state", "code", "sent"),  # lease and completion
     }
 
