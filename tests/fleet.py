@@ -53,6 +53,10 @@ class Fleet:
         point_the_client_at(self.settings)
         self.ledger: Ledger = ledger_engine(self.settings.require_database_url(), size=8)
 
+    def environment(self) -> dict[str, str]:
+        """The environment of a command that uses this stack."""
+        return os.environ | {"OUTRIDER_HOME": str(self.root), "PYTHONUNBUFFERED": "1"}
+
     def _ready(self) -> home.State | None:
         assert self.process.poll() is None, self.log.read_text()
         state = home.read_state(self.root)
@@ -72,6 +76,10 @@ class Fleet:
     def send(self, url: str, *, context: dict[str, str] | None = None, progress: bool = False, **more: Any) -> Handle:
         """Send one web_fetch."""
         return intake.submit("web_fetch", {"url": url, **more}, context or self.context(), progress=progress)
+
+    def accept(self, url: str, *, context: dict[str, str] | None = None, **more: Any) -> Handle:
+        """Submit one web_fetch as our own clients do: accepted by the ledger, then posted."""
+        return intake.submit("web_fetch", {"url": url, **more}, context or self.context(), ledger=self.ledger)
 
     def reply(self, handle: Handle, seconds: float = 60.0) -> dict[str, Any]:
         """Its envelope."""

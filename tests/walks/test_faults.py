@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psutil
 import psycopg2
 import pytest
-from redis import Redis
 
 from broker.ledger.operations import find_ended
 from broker.ledger.overview import OperationView, read_operation
@@ -23,6 +21,7 @@ from broker.settings import Settings
 from ops.lab.control import LabControl
 from schemas.operation import OperationState
 from tests.fleet import Fleet, running_fleet, wait_until
+from tests.stores import store_of, unread
 
 LEASE_SECONDS = 45
 FINALIZER_SECONDS = 5
@@ -185,27 +184,3 @@ def test_frozen_worker_cannot_overwrite_what_was_written_meanwhile(own_fleet: Fl
     assert (envelope["outcome"], envelope["value"]) == ("unknown", None)
     assert find_ended(fleet.ledger, "local", context["call"]) == kept
     assert len(lab.requests(f"/hold/{tag}")) == 1
-
-
-def unread(fleet: Fleet) -> int:
-    """Messages that wait, or are held by a worker."""
-    store = Redis(unix_socket_path=fleet.settings.broker_url.removeprefix("redis+socket://"))
-    try:
-        return int(store.hlen("unacked")) + int(store.llen("fetch"))
-    finally:
-        store.close()
-
-
-def store_of(fleet: Fleet, name: str) -> psutil.Process:
-    """The process of a store, by its working folder."""
-    return wait_until(lambda: _store(fleet, fleet.root / name), seconds=20, what=f"{name} runs")
-
-
-def _store(fleet: Fleet, folder: Path) -> psutil.Process | None:
-    for process in psutil.Process(fleet.process.pid).children():
-        try:
-            if process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
-                return process
-        except psutil.Error:
-            continue
-    return None
