@@ -7,6 +7,7 @@ its receipt.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
@@ -100,12 +101,14 @@ def await_reply(
         if (value := _listen(handle, result, monotonic() + timeout_seconds, ledger, on_progress)) is not None:
             return value
     except TaskRevokedError:
-        result.forget()
         return _dump(_revoked(handle, ledger))
     except LedgerUnavailable:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a task raised is told by its kind
         return _dump(_error(handle, "failed", Internal("The fleet could not answer.", kind=type(error).__name__)))
+    finally:
+        with suppress(*AWAY, RuntimeError):  # Celery says RuntimeError of a result store that stays away
+            result.forget()
     late = OutcomeUnknown("No answer came in time.", waited_seconds=timeout_seconds)
     return _dump(take_back(handle, ledger) or _error(handle, "unknown", late))
 
@@ -181,7 +184,6 @@ def _listen(
                 raise
             pause = BREATH_SECONDS
         else:
-            result.forget()
             return dict(value)
         stored = _look(handle, ledger)
         if stored is not None and _no_reply_comes(stored, ended_at):

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import structlog
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -22,8 +21,6 @@ from broker.orders import Order
 from schemas.operation import Accepted, Post, Request, Running, Sealed, Stored
 
 AWAY = (OperationalError, RedisError, OSError)  # what a broker or a result store that is away raises
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +64,7 @@ def post(due: Post) -> bool:
     """Whether the message was given to the broker. It carries the operation's id and nothing else."""
     try:
         app.send_task(due.tool, kwargs={"operation": due.operation_id}, task_id=due.task_id)
-    except AWAY as error:
-        _log.warning("post_failed", operation=due.operation_id, cause=type(error).__name__)
+    except AWAY:
         return False
     return True
 

@@ -1,5 +1,6 @@
 """Periodic care: what must happen even when nobody looks."""
 
+import structlog
 from celery.signals import worker_init, worker_shutdown
 
 from broker import celeryconfig
@@ -12,6 +13,8 @@ from broker.promises import check_order
 from schemas.tools import catalogue
 from workers.hands import hands, lay_down
 
+_log = structlog.get_logger(__name__)
+
 
 @app.task(name="finalize_stale", ignore_result=True)
 def finalize() -> int:
@@ -23,8 +26,10 @@ def finalize() -> int:
 def repost() -> int:
     """Post again what seems lost of the accepted calls, and end those whose time is over; the count of posts."""
     ledger = hands().ledger
-    expire_accepted(ledger)
-    return post_due(ledger)
+    expired, posted = expire_accepted(ledger), post_due(ledger)
+    if expired or posted:
+        _log.warning("accepted_calls_swept", posted=posted, expired=expired)
+    return posted
 
 
 @worker_init.connect  # type: ignore[untyped-decorator,unused-ignore]

@@ -3,11 +3,13 @@
 X1, M119, M148, M154. The origin's own book is the witness of what was sent.
 """
 
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -117,18 +119,27 @@ def test_message_that_was_popped_by_a_worker_that_is_killed_is_posted_again(hurt
     assert [len(lab.requests(f"/{tag}-{n}")) for n in range(3)] == [1] * 3
 
 
-def test_call_is_accepted_and_answered_when_the_broker_cannot_be_reached(hurt: Fleet, lab: LabControl) -> None:
-    """The client's post fails; the sweeper's does not."""
-    del lab
-    socket = hurt.root / "run" / "broker.sock"
+def test_fetch_is_answered_when_the_broker_cannot_be_reached_at_first(
+    hurt: Fleet, lab: LabControl, tmp_path: Path
+) -> None:
+    """The command's post fails; the call is accepted all the same, and a later post does not."""
+    socket, said = hurt.root / "run" / "broker.sock", tmp_path / "stderr"
     away = socket.with_suffix(".away")
+    command = [sys.executable, "-m", "ops", "fetch", "https://text.example/", "--json"]
     socket.rename(away)
     try:
-        handle = hurt.accept("https://text.example/")
+        with said.open("w") as stderr:
+            client = subprocess.Popen(
+                command, cwd=HOUSE, env=hurt.environment(), stdout=subprocess.PIPE, stderr=stderr, text=True
+            )
+        wait_until(lambda: "queued" in said.read_text().splitlines(), seconds=40, what="the post has failed")
+        assert lab.hits("text.example") == {}
+        assert rows(hurt, "SELECT state FROM operations WHERE state IN ('accepted', 'pending')") == [("accepted",)]
     finally:
         away.rename(socket)
-    assert (handle.answer, unread(hurt)) == (None, 0)
-    assert hurt.reply(handle)["outcome"] == "completed"
+    out, _ = client.communicate(timeout=60)
+    assert (client.returncode, json.loads(out)["outcome"]) == (0, "completed")
+    assert lab.hits("text.example") == {"text.example/": 1}
 
 
 CLIENT = """
