@@ -4,6 +4,8 @@ import base64
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -18,7 +20,8 @@ from psycopg2 import sql
 from redis import Redis
 
 from ops.lab.control import LabControl
-from tests.fleet import Fleet, wait_until
+from tests.fleet import HOUSE, Fleet, wait_until
+from tests.stores import rows
 
 SECONDS = 40.0  # the broker's file is compacted every 20 s
 
@@ -164,6 +167,36 @@ def test_query_and_page_text_are_nowhere_once_the_reply_was_read(fleet: Fleet, l
     assert leaks(fleet, canary) == []
 
 
+def test_accepted_call_s_arguments_are_nowhere_while_it_waits_nor_after(
+    fleet: Fleet, lab: LabControl, canary: str
+) -> None:
+    """M119, M154: the command's message carries an id alone, in the broker, its file, Flower and the ledger."""
+    lab.site("secretive.example", site="page", body=f"<p>{canary}text that is long enough to be read by anybody.</p>")
+    urls = [f"https://secretive.example/{canary}path?q={canary}query-{n}" for n in range(4)]
+    workers = fleet.workers()
+    for worker in workers:
+        worker.suspend()  # the last wish of each takes one message; the others wait in the broker
+    try:
+        handles = [fleet.accept(url, context=fleet.context(project=fleet.project())) for url in urls[1:]]
+        command = [sys.executable, "-m", "ops", "fetch", urls[0], "--json"]
+        client = subprocess.Popen(
+            command, cwd=HOUSE, env=fleet.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        waiting = "SELECT count(*) FROM operations WHERE state = 'accepted'"
+        wait_until(lambda: rows(fleet, waiting) == [(4,)], seconds=40, what="four are accepted")
+        wait_until(lambda: "accepted" in database_text(fleet), what="the ledger shows them")
+        shown = views(fleet)
+        assert any(str(handle.operation) in shown["broker"] for handle in handles)
+        assert [name for name, text in shown.items() if canary in text] == []
+    finally:
+        for worker in workers:
+            worker.resume()
+    out, err = client.communicate(timeout=60)
+    assert (client.returncode, canary in json.loads(out)["value"]["content"], canary in err) == (0, True, False)
+    assert [fleet.reply(handle)["outcome"] for handle in handles] == ["completed"] * 3
+    assert leaks(fleet, canary) == []
+
+
 def test_foreign_producer_that_hides_nothing_leaks_nothing(
     fleet: Fleet, lab: LabControl, foreigner: Celery, canary: str
 ) -> None:
@@ -241,8 +274,10 @@ def test_messages_that_cannot_be_read_are_dropped_without_a_word_of_them(
 
 
 def test_secret_of_the_stack_is_in_no_view(fleet: Fleet, lab: LabControl) -> None:
-    """The one password that is printed, once, on the terminal of `outrider up`, is in no log and no store."""
+    """Flower's password, printed once on the terminal of `outrider up`, and the seal key are in no log and no store."""
     del lab
     words: Any = re.search(r"password (\S+)", fleet.log.read_text())
+    key = (fleet.root / "seal.key").read_text().strip()
     shown = views(fleet) | {"logs": fleet.logs()}
-    assert [name for name, text in shown.items() if words.group(1) in text] == []
+    assert [name for name, text in shown.items() if words.group(1) in text or key in text] == []
+    assert key not in fleet.log.read_text()

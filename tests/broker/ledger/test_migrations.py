@@ -14,8 +14,11 @@ from sqlalchemy import text
 from broker.ledger.engine import ledger_engine, migration_engine
 from broker.ledger.health import schema_is_current
 from broker.ledger.migrate import MIGRATIONS, configuration, newest_revision, upgrade
+from broker.ledger.operations import admit, finalize_stale, settle
+from broker.ledger.projects import Project, save_project
+from broker.ledger.receipts import read_receipt
 from broker.ledger.tables import METADATA
-from tests.ledger_calls import run_sql
+from tests.ledger_calls import ending, failed, pass_lease, profile, request, run_sql
 
 REPOSITORY = MIGRATIONS.parent.parent
 FUNCTION = re.compile(r"CREATE OR REPLACE FUNCTION (\w+)\(.*?\$function\$(.*?)\$function\$;", re.DOTALL)
@@ -96,6 +99,36 @@ def test_upgrade_leaves_nothing_when_it_fails_half_way(scratch_database):
 
     assert run_sql(engine, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [("audit",)]
     engine.dispose()
+
+
+def test_upgrade_keeps_what_a_ledger_of_the_first_revision_holds(scratch_database):
+    """Operations in each state, with their receipts; a lease that was granted before is settled after."""
+    url = scratch_database()
+    engine = migration_engine(url)
+    with engine.connect() as connection:
+        command.upgrade(configuration(connection), "0001")
+    ledger = ledger_engine(url, size=2)
+    save_project(ledger, Project(id="p", enabled=True, fetch_enabled=True, agents=("a",)), actor="tests")
+    wide = profile(active_max=9)
+    leases = [admit(ledger, request(profile=wide)) for _ in range(5)]
+    ends = [ending(), failed(), ending("cancelled", code="cancelled")]
+    stored = [settle(ledger, lease, end) for lease, end in zip(leases, ends, strict=False)]
+    pass_lease(ledger, leases[3])
+    assert finalize_stale(ledger) == 1
+
+    upgrade(url)
+
+    assert [read_receipt(ledger, lease.operation_id) for lease in leases[:3]] == stored
+    assert settle(ledger, leases[4], failed()).state == "failed"
+    assert sorted(run_sql(ledger, "SELECT state FROM operations")) == [
+        ("cancelled",),
+        ("completed",),
+        ("failed",),
+        ("failed",),
+        ("outcome_unknown",),
+    ]
+    engine.dispose()
+    ledger.dispose()
 
 
 def test_upgrade_takes_a_database_whose_password_and_name_hold_per_cent_signs(postgres):
