@@ -8,13 +8,14 @@ its receipt.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
 from celery.exceptions import TaskRevokedError
 from celery.exceptions import TimeoutError as ReplyTimeout
+from celery.result import AsyncResult
 
 from broker.app import app
 from broker.ledger.engine import Ledger
@@ -47,14 +48,16 @@ BREATH_SECONDS = 1.0  # between looks at a result store that is away
 class Handle:
     """One call that was sent. `key` is what the ledger knows it by, within its project.
 
-    Shape: `operation` is the id of a call that the ledger accepted; `answer` is the envelope where there is nothing to
-    wait for.
+    `listening` holds the subscription that began before the message left: Celery ends it with the object, and what a
+    worker tells until somebody waits would be lost. Shape: `operation` is the id of a call that the ledger accepted;
+    `answer` is the envelope where there is nothing to wait for.
     """
 
     tool: str
     project: str
     task_id: str
     key: str
+    listening: "AsyncResult[Any] | None" = field(default=None, repr=False, compare=False)
     operation: str | None = None
     answer: Envelope | None = None
 
@@ -78,13 +81,13 @@ def submit(
     keys = settings().seal_keys()
     if ledger is not None and keys and tool in catalogue():
         return _accept(handle, ledger, {"arguments": arguments, "context": context}, progress=progress)
-    app.send_task(
+    sent = app.send_task(
         tool,
         kwargs={"arguments": arguments, "context": context},
         task_id=task_id,
         headers={"outrider_progress": True} if progress else None,
     )
-    return handle
+    return replace(handle, listening=sent if progress else None)
 
 
 def await_reply(
@@ -96,7 +99,7 @@ def await_reply(
     """
     if handle.answer is not None:
         return _dump(handle.answer)
-    result = app.AsyncResult(handle.task_id)
+    result = handle.listening or app.AsyncResult(handle.task_id)
     try:
         if (value := _listen(handle, result, monotonic() + timeout_seconds, ledger, on_progress)) is not None:
             return value
@@ -147,26 +150,16 @@ def _accept(handle: Handle, ledger: Ledger, asked: dict[str, Any], *, progress: 
         found = accept_order(ledger, settings().seal_keys(), order, handle.task_id, whole)
     except LedgerUnavailable:
         lost = OutcomeUnknown("The ledger did not answer: whether the call was accepted is not known.")
-        return _answered(handle, _error(handle, "unknown", lost))
+        return replace(handle, answer=_error(handle, "unknown", lost))
     except OutriderError as error:
-        return _answered(handle, _error(handle, "refused", error))
+        return replace(handle, answer=_error(handle, "refused", error))
     if isinstance(found, Stored):
-        return _answered(handle, replay(handle.tool, found))
+        return replace(handle, answer=replay(handle.tool, found))
     if not isinstance(found, Accepted):
         busy = OperationInProgress("This call is being carried out right now.", retry_after_seconds=found.seconds_left)
-        return _answered(handle, _error(handle, "refused", busy, operation=found.operation_id))
-    post(Post(operation_id=found.operation_id, tool=handle.tool, task_id=handle.task_id))
-    return Handle(
-        tool=handle.tool,
-        project=handle.project,
-        task_id=handle.task_id,
-        key=handle.key,
-        operation=found.operation_id,
-    )
-
-
-def _answered(handle: Handle, envelope: Envelope) -> Handle:
-    return Handle(tool=handle.tool, project=handle.project, task_id=handle.task_id, key=handle.key, answer=envelope)
+        return replace(handle, answer=_error(handle, "refused", busy, operation=found.operation_id))
+    sent = post(Post(operation_id=found.operation_id, tool=handle.tool, task_id=handle.task_id))
+    return replace(handle, operation=found.operation_id, listening=sent if progress else None)
 
 
 def _listen(

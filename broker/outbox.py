@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from celery.result import AsyncResult
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -60,20 +61,23 @@ def unseal(keys: Keys, found: Sealed) -> Opened:
     )
 
 
-def post(due: Post) -> bool:
-    """Whether the message was given to the broker. It carries the operation's id and nothing else."""
+def post(due: Post) -> "AsyncResult[Any] | None":
+    """What listens for the reply to a message that was given to the broker, which carries the operation's id alone.
+
+    None where the broker, or the result store, is away.
+    """
     try:
-        app.send_task(due.tool, kwargs={"operation": due.operation_id}, task_id=due.task_id)
+        sent: AsyncResult[Any] = app.send_task(due.tool, kwargs={"operation": due.operation_id}, task_id=due.task_id)
     except AWAY:
-        return False
-    return True
+        return None
+    return sent
 
 
 def post_due(ledger: Ledger, *, operation_id: str | None = None) -> int:
     """How many lost or put-off messages were posted again: of one call, or of all. Raises: LedgerUnavailable."""
     posted = 0
     for due in claim_posts(ledger, operation_id=operation_id):
-        if not post(due):
+        if post(due) is None:
             break  # the broker is away: what was claimed comes up again
         posted += 1
     return posted
