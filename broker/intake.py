@@ -113,7 +113,10 @@ def await_reply(
         with suppress(*AWAY, RuntimeError):  # Celery says RuntimeError of a result store that stays away
             result.forget()
     late = OutcomeUnknown("No answer came in time.", waited_seconds=timeout_seconds)
-    return _dump(take_back(handle, ledger) or _error(handle, "unknown", late))
+    taken = None
+    with suppress(LedgerUnavailable):
+        taken = take_back(handle, ledger)
+    return _dump(taken or _error(handle, "unknown", late, operation=handle.operation))
 
 
 def cancel(handle: Handle, ledger: Ledger | None = None) -> dict[str, Any] | None:

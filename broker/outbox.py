@@ -21,6 +21,8 @@ from broker.ledger.outbox import accept, binding_of, claim_posts
 from broker.orders import Order
 from schemas.operation import Accepted, Post, Request, Running, Sealed, Stored
 
+# A connection that died in the pool is worth one more try; a broker that is away is the sweeper's business.
+ONCE_MORE = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 AWAY = (OperationalError, RedisError, OSError)  # what a broker or a result store that is away raises
 
 

@@ -27,7 +27,8 @@ from workers.hands import hands
 PART = "operation"  # the one keyword of such a message
 WAIT_SECONDS = 90.0  # how long a call is put off for a busy project before it is refused for it
 LONGEST_PAUSE_SECONDS = 45.0  # a longer countdown would outlive the broker's redelivery timeout, and come twice
-PAUSE_SECONDS = 2.0  # where nothing says when a slot is free
+LONGEST_SLOT_PAUSE_SECONDS = 10.0
+SHORTEST_PAUSE_SECONDS = 1.0
 SWEEP_SLACK_SECONDS = 10.0  # the sweeper waits for the countdown's own message first
 
 _log: FilteringBoundLogger = structlog.get_logger(__name__)
@@ -74,10 +75,12 @@ def read_opening(opening: Opening) -> tuple[Order, bool]:
 def turn_away(opening: Opening, error: Exception) -> Envelope:
     """The envelope of a call that is refused for good. Raises: celery's Retry for one put off; LedgerUnavailable."""
     sealed, ledger = opening.sealed, hands().ledger
-    if isinstance(error, ProjectBusy | Cooldown) and (pause := _pause(error)) + sealed.waited_seconds <= WAIT_SECONDS:
-        if postpone(ledger, sealed.operation_id, pause + SWEEP_SLACK_SECONDS):
+    if isinstance(error, ProjectBusy | Cooldown):
+        pause = _pause(error, sealed.waited_seconds)
+        if sealed.waited_seconds + pause <= WAIT_SECONDS:
+            if not postpone(ledger, sealed.operation_id, pause + SWEEP_SLACK_SECONDS):
+                raise Ignore
             raise opening.task.retry(countdown=pause, max_retries=None) from None
-        raise Ignore
     said = error if isinstance(error, OutriderError) else _fault(opening, error)
     ended = end_accepted(ledger, sealed.operation_id, OperationState.REFUSED, said)
     if not isinstance(ended, Stored):
@@ -85,9 +88,12 @@ def turn_away(opening: Opening, error: Exception) -> Envelope:
     return replay(opening.tool.name, ended).model_copy(update={"replayed": ended.code != said.code})
 
 
-def _pause(error: OutriderError) -> float:
+def _pause(error: OutriderError, waited_seconds: float) -> float:
+    """When to ask again: at the known start; or well before a slot is free at the latest, for most end sooner."""
     known = error.facts.get("retry_after_seconds")
-    return min(LONGEST_PAUSE_SECONDS, max(0.1, known if isinstance(known, int | float) else PAUSE_SECONDS))
+    latest = known if isinstance(known, int | float) else LONGEST_PAUSE_SECONDS
+    soon = latest if isinstance(error, Cooldown) else min(LONGEST_SLOT_PAUSE_SECONDS, waited_seconds / 2)
+    return min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, min(latest, soon)))
 
 
 def _fault(opening: Opening, error: Exception) -> Internal:

@@ -108,7 +108,7 @@ def test_call_of_a_busy_project_is_put_off_until_a_slot_is_free(fleet: Fleet, la
     ]
     wait_until(lambda: len(lab.requests(host="counted.example")) == 3, seconds=20, what="three run")
     fourth = fleet.accept(f"https://counted.example/{tag}", context=fleet.context(project=project))
-    put_off = "SELECT state FROM operations WHERE id = %s AND post_at > clock_timestamp() + interval '15 seconds'"
+    put_off = "SELECT state FROM operations WHERE id = %s AND post_at > clock_timestamp() + interval '10 seconds'"
     wait_until(lambda: rows(fleet, put_off, fourth.operation) == [("accepted",)], seconds=20, what="it is put off")
     assert lab.requests(f"/{tag}") == []
     lab.release(tag)
