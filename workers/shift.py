@@ -136,6 +136,7 @@ def _answer_accepted(craft: Craft[Any, Any], task: Task[Any, Any], operation_id:
         except Exception as error:  # noqa: BLE001 - the call must end, whatever hinders it
             return turn_away(opening, error)
     except LedgerUnavailable:
+        _log.warning("delivery_dropped", tool=craft.tool.name, task=_id(task), reason="the ledger does not answer")
         raise Ignore from None
     if not isinstance(admission, Lease):
         return answer_known(craft.tool, admission)

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import psycopg2
 import pytest
 
 from broker import intake, outbox
@@ -231,3 +232,25 @@ def test_submitting_the_same_call_again_is_answered_from_the_ledger(hurt: Fleet,
     raw = hurt.fetch("https://text.example/", context=context)
     assert [end["error"]["code"] for end in (stored, raw)] == ["reply_not_kept"] * 2
     assert lab.hits("text.example") == {"text.example/": 1}
+
+
+def dropped(fleet: Fleet, handle: Handle) -> bool:
+    """Whether a worker has said so."""
+    return any("delivery_dropped" in line and handle.task_id in line for line in fleet.logs().splitlines())
+
+
+def test_delivery_that_the_ledger_does_not_answer_is_dropped_and_the_call_carried_out(
+    hurt: Fleet, lab: LabControl
+) -> None:
+    """Its admission waits for a lock until its patience is over; nothing is said to the client, and a copy rides."""
+    tag = uuid4().hex[:8]
+    context = hurt.context(call=f"locked-{tag}")
+    with closing(psycopg2.connect(hurt.settings.database_url)) as holder, holder.cursor() as cursor:
+        with stopped_workers(hurt):
+            handle = hurt.accept(f"https://counted.example/{tag}", context=context)
+            key = f"{context['project']} {context['call']}"
+            cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
+        wait_until(lambda: dropped(hurt, handle), seconds=60, what="the first delivery was dropped")
+        assert (state_of(hurt, handle), lab.requests(f"/{tag}")) == ("accepted", [])
+    assert hurt.reply(handle)["outcome"] == "completed"
+    assert len(lab.requests(f"/{tag}")) == 1
