@@ -85,9 +85,11 @@ def encoded(key: bytes) -> str:
     return b64encode(key).decode()
 
 
-def test_setting_is_a_list_of_keys() -> None:
-    assert Settings(seal_key=f"{encoded(NEW)}, {encoded(OLD)}").seal_keys() == (NEW, OLD)
-    assert Settings(seal_key="").seal_keys() == Settings().seal_keys() == ()
+def test_setting_is_a_list_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUTRIDER_SEAL_KEY", f"{encoded(NEW)}, {encoded(OLD)}")
+    assert Settings().seal_keys() == (NEW, OLD)
+    monkeypatch.setenv("OUTRIDER_SEAL_KEY", "")
+    assert Settings().seal_keys() == ()
 
 
 @pytest.mark.parametrize(
