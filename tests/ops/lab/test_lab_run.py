@@ -39,7 +39,7 @@ def started(python: list[str], script: str) -> Iterator[tuple["subprocess.Popen[
                 lab.kill()
 
 
-def gone(network: str, folder: Path, seconds: float = 10) -> bool:
+def gone(network: str, folder: Path, seconds: float = 30) -> bool:
     """Whether the network is empty and the folder removed before the time is over."""
     until = monotonic() + seconds
     while monotonic() < until:
