@@ -149,17 +149,62 @@ def test_exchange_gives_the_redirect_when_its_frame_is_not_read(transport):
         assert seen_of(transport, server.port) == ("none", b"")
 
 
-BLANKS = st.sampled_from([b"", b" ", b"\t", b"  ", b"\x0b", b"\x0c", b"\0", b"\r", b"\xa0", b"\r\n ", b"\r\n\t", b","])
-NAMES = st.sampled_from([b"Content-Length", b"content-length", b"Transfer-Encoding", b"TRANSFER-ENCODING"])
-VALUES = st.one_of(
-    st.sampled_from([b"chunked", b"Chunked", b"chunked, chunked", b"gzip, chunked", b"identity", b"9, 9", b"9,5"]),
-    st.sampled_from([b"+9", b"-9", b"0x9", b"9.0", b"1e1", b"9" * 30, b"9" * 5_000, b"\xb9", b"", b"09", b"9", b"5"]),
-    st.integers(0, 12).map(lambda number: b"%d" % number),
+# Chunks as libcurl reads them: lax in spelling, but never content with less than the last chunk and its blank line.
+CHUNKED = [
+    *[
+        (chunks, "complete")
+        for chunks in [
+            *(CHUNKS, CHUNKS + b"more", b"05;x=y\r\nhello\r\n0\r\n\r\n", b"5\nhello\n0\n\n"),
+            *(b"5\r\nhello\r\n0;x\r\n\r\n", b"5\r\nhello\r\n0\r\nX: y\r\n\r\n"),
+        ]
+    ],
+    *[(CHUNKS[:-cut], "truncated_body") for cut in range(1, len(CHUNKS))],
+    *[(b"5\r\nhello\r\n0\r\nX: y\r\n\r\n"[:-cut], "truncated_body") for cut in range(1, 8)],
+    *[
+        (chunks, "protocol")
+        for chunks in [
+            *(b"\r\n" + CHUNKS, b" " + CHUNKS, b"+" + CHUNKS, b"-" + CHUNKS, b"0x" + CHUNKS, b"\t" + CHUNKS),
+            *(b"5\r\nhello, more\r\n0\r\n\r\n", b"5\r\nhel\r\n0\r\n\r\n", b"5\r\nhello\r\n\r\n"),
+            *(b"5\r\nhello\r\n" + b"0" * 20 + b"\r\n\r\n", b"f" * 20 + b"\r\nhello\r\n0\r\n\r\n"),
+        ]
+    ],
+]
+
+
+@pytest.mark.parametrize(("chunks", "word"), CHUNKED, ids=[str(chunks) for chunks, _ in CHUNKED])
+def test_exchange_calls_chunks_complete_only_when_the_last_one_ended_x6(transport, chunks, word):
+    with origin(answer(response(TE, body=chunks))) as server:
+        assert seen_of(transport, server.port) == (word, HELLO if word == "complete" else b"")
+
+
+# A framing field with at most one blemish: mostly what a site sends, and all that stands one step beside it.
+BLANKS = st.sampled_from([b" ", b"\t", b"\x0b", b"\x0c", b"\0", b"\r", b"\xa0", b"\r\n ", b"\r\n\t", b",", b":", b"x"])
+LENGTH_FIELDS = st.tuples(
+    st.sampled_from([b"Content-Length", b"content-length"]),
+    st.one_of(
+        st.integers(0, 12).map(lambda number: b"%d" % number),
+        st.sampled_from([b"05", b"5, 5", b"5,6", b"+5", b"-5", b"0x5", b"5.0", b"1e1", b"", b"9" * 30, b"9" * 5_000]),
+    ),
 )
-FRONTS = BLANKS.filter(lambda blank: b"\n" not in blank)  # a line end in front would end the head
-LINES = st.tuples(FRONTS, NAMES, BLANKS, st.sampled_from([b":", b"", b"::"]), BLANKS, VALUES, BLANKS).map(b"".join)
-BODIES = st.sampled_from([HELLO, b"hello, more", b"", CHUNKS, CHUNKS[:-5], CHUNKS[:8], CHUNKS + b"more", b"0\r\n\r\n"])
+CODING_FIELDS = st.tuples(
+    st.sampled_from([b"Transfer-Encoding", b"TRANSFER-ENCODING"]),
+    st.sampled_from([b"chunked", b"Chunked", b"chunked, chunked", b"gzip, chunked", b"identity", b"", b"chunked;q=1"]),
+)
+BODIES = st.one_of(
+    st.integers(0, 12).map(lambda size: b"hello, there"[:size]), st.sampled_from(CHUNKED).map(lambda c: c[0])
+)
 ENDS = st.sampled_from([b"\r\n", b"\n"])
+
+
+@st.composite
+def framing_lines(draw) -> bytes:
+    name, value = draw(st.one_of(LENGTH_FIELDS, CODING_FIELDS))
+    parts = [b"", name, b"", b":", b" ", value, b""]
+    if draw(st.booleans()):
+        place = draw(st.sampled_from([0, 2, 4, 6]))
+        # A line end in front would end the head.
+        parts[place] = draw(BLANKS if place else BLANKS.filter(lambda blank: b"\n" not in blank))
+    return b"".join(parts)
 
 
 @pytest.fixture(scope="module")
@@ -174,18 +219,15 @@ def strictly(lines: bytes, body: bytes) -> bytes | None:
     fields = [line.partition(b":") for line in unfolded.split(b"\n") if line]
     lengths = [value.strip(b" \t") for name, _, value in fields if name.lower() == b"content-length"]
     codings = [value.strip(b" \t").lower() for name, _, value in fields if name.lower() == b"transfer-encoding"]
-    if [coding.strip(b", \t") for coding in codings] == [b"chunked"]:
-        chunk, rest = (HELLO, body[8:]) if body.startswith(CHUNKS[:8]) else (b"", body)
-        return chunk if rest.startswith(b"\r\n0\r\n\r\n"[2 if not chunk else 0 :]) else None
+    if codings:
+        return HELLO if codings == [b"chunked"] and dict(CHUNKED).get(body) == "complete" else None
     members = {member.strip(b" \t").lstrip(b"0") for value in lengths for member in value.split(b",")}
-    if codings or len(members) != 1:
-        return None
-    declared = int(members.pop()[:9] or b"0")
+    declared = int(members.pop()[:9] or b"0") if len(members) == 1 else len(body) + 1
     return body[:declared] if len(body) >= declared else None
 
 
 @settings(max_examples=400, deadline=None)
-@given(lines=st.lists(LINES, min_size=1, max_size=3), end=ENDS, body=BODIES)
+@given(lines=st.lists(framing_lines(), min_size=1, max_size=2), end=ENDS, body=BODIES)
 def test_body_is_complete_only_where_one_reading_makes_it_so_x6(transport, wire_server, lines, end, body):
     fields = end.join([b"Server: x", *lines, b""])
     wire_server.wire = OK + end + fields + end + body
