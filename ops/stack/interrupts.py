@@ -44,19 +44,20 @@ class Interrupts:
 
     def asked(self) -> bool:
         """Whether the end was asked for."""
-        return self._total() >= 1
+        return self.count() >= 1
 
     def hurry(self) -> bool:
         """Whether it was asked for twice."""
-        return self._total() >= 2
+        return self.count() >= 2
 
     def check(self) -> None:
         """Raise for a signal that came before this block. Raises: KeyboardInterrupt, where signals raise."""
         if self._raises and self.asked():
             raise KeyboardInterrupt
 
-    def _total(self) -> int:
-        return self._count + (self._outer._total() if self._outer else 0)
+    def count(self) -> int:
+        """How many came, to this block and before it."""
+        return self._count + (self._outer.count() if self._outer else 0)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1
