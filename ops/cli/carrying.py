@@ -23,7 +23,7 @@ from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
 from ops.stack.sharing import Serving, embedded_stack
 from schemas.envelope import Envelope, ErrorOut
-from schemas.errors import Cancelled, Internal, LedgerUnavailable, OutcomeUnknown, OutriderError
+from schemas.errors import Cancelled, LedgerUnavailable, OutcomeUnknown, OutriderError, StackUnavailable
 
 # A call waits for a free worker, runs for its profile's deadline, and settles.
 REPLY_SECONDS = 150.0
@@ -74,7 +74,7 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
         except StartInterrupted:
             answer = _own(call, "cancelled", Cancelled("The call was cancelled before it was sent."))
         except StackError as error:
-            answer = _own(call, "failed", Internal(str(error)))
+            answer = _own(call, "failed", StackUnavailable(error.what), error.todo)
         else:
             return answer
     progress.close()
@@ -93,9 +93,7 @@ def _carry(call: Call, serving: Serving, interrupts: Interrupts, progress: Progr
         envelope = _watch(waiting, serving, interrupts, progress)
         return Answer(envelope, interrupted=interrupts.asked(), receipt=_receipt(ledger, envelope))
     except (OperationalError, RedisError):
-        return _own(
-            call, "failed", Internal("The broker or the result store could not be reached: see `outrider doctor`.")
-        )
+        return _own(call, "failed", StackUnavailable("The broker or the result store could not be reached."))
     finally:
         ledger.dispose()
 
@@ -147,7 +145,7 @@ class _Waiting:
                 self.handle, timeout_seconds=REPLY_SECONDS, ledger=self._ledger, on_progress=tell
             )
         except Exception as error:  # noqa: BLE001 - whatever it was, the person who waits must hear
-            fault = Internal("The reply could not be read: see `outrider doctor`.", kind=type(error).__name__)
+            fault = StackUnavailable("The reply could not be read.", kind=type(error).__name__)
             envelope = _envelope(self.handle.tool, "failed", fault)
         self._replies.put(envelope)
 
@@ -176,11 +174,10 @@ def _receipt(ledger: Ledger, envelope: dict[str, Any]) -> str | None:
     return None if stored is None else stored.body
 
 
-def _own(call: Call, outcome: str, error: OutriderError) -> Answer:
-    return Answer(_envelope(call.tool, outcome, error), interrupted=outcome == "cancelled")
+def _own(call: Call, outcome: str, error: OutriderError, todo: str | None = None) -> Answer:
+    return Answer(_envelope(call.tool, outcome, error, todo), interrupted=outcome == "cancelled")
 
 
-def _envelope(tool: str, outcome: str, error: OutriderError) -> dict[str, Any]:
-    return Envelope.model_validate({"outcome": outcome, "tool": tool, "error": ErrorOut.of(error)}).model_dump(
-        mode="json"
-    )
+def _envelope(tool: str, outcome: str, error: OutriderError, todo: str | None = None) -> dict[str, Any]:
+    told = ErrorOut.of(error).model_copy(update={} if todo is None else {"hint": todo})
+    return Envelope.model_validate({"outcome": outcome, "tool": tool, "error": told}).model_dump(mode="json")

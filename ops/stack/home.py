@@ -78,17 +78,26 @@ class State:
 def open_home(root: Path) -> Home:
     """The home at `root`, with its folders made, none of them open to other users. Raises: HomeUnusable."""
     root = root.expanduser().absolute()
-    try:
+    with usable(root):
+        if (root / "PG_VERSION").exists():
+            why = f"{root} is the data folder of a PostgreSQL"
+            raise HomeUnusable(why, "Set OUTRIDER_HOME to a folder of its own.")
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         sockets = _socket_folder(root)
         home = Home(root=root, sockets=sockets)
         for folder in (sockets, home.broker, home.results, home.logs):
             folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        why = f"{root} cannot hold the stack ({error.strerror}: {error.filename}). Set OUTRIDER_HOME elsewhere."
-        raise HomeUnusable(why) from error
     _insist_on_private(sockets)
     return home
+
+
+@contextmanager
+def usable(root: Path) -> Iterator[None]:
+    """Work in the home: what the system refuses is told in our words. Raises: HomeUnusable."""
+    try:
+        yield
+    except OSError as error:
+        raise HomeUnusable.of(root, error) from error
 
 
 def _socket_folder(root: Path) -> Path:
@@ -107,8 +116,8 @@ def _insist_on_private(folder: Path) -> None:
     """Whoever may enter the socket folder may speak to the database: it must be ours alone."""
     seen = folder.lstat()
     if not folder.is_dir() or folder.is_symlink() or seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
-        why = f"{folder} must be a folder of this user with mode 0700: remove it, or set OUTRIDER_HOME elsewhere"
-        raise HomeUnusable(why)
+        why = f"{folder} must be a folder of this user with mode 0700"
+        raise HomeUnusable(why, "Remove it, or set OUTRIDER_HOME elsewhere.")
 
 
 def seal_key(root: Path) -> str | None:
@@ -142,7 +151,8 @@ def make_seal_key(home: Home) -> str:
 @contextmanager
 def lock(home: Home, name: Literal["owner", "users"], *, shared: bool = False, wait: bool = False) -> Iterator[bool]:
     """Hold `NAME.lock` while the block runs; gives whether it was got."""
-    handle = os.open(home.root / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with usable(home.root):
+        handle = os.open(home.root / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
@@ -175,8 +185,8 @@ def write_state(home: Home, state: State) -> None:
 
 
 def clear_state(home: Home) -> None:
-    """Nothing runs here any more, and nothing was left behind."""
-    with suppress(FileNotFoundError):
+    """Nothing runs here any more, and nothing was left behind. A state that stays costs the next start a look."""
+    with suppress(OSError):
         (home.root / "state.json").unlink()
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from pydantic import SecretStr
@@ -82,11 +82,13 @@ def run(plan: Plan) -> Iterator[Stack]:
             state = homes.read_state(home.root)
             raise StackBusy(home.root, state.pid if state else None, state.phase if state else "unknown")
         homes.open_home(plan.settings.home)  # again: the last owner may have removed its folder of sockets in between
-        stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))
+        with homes.usable(home.root):
+            stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))
         watch = Watch(stack.supervisor, lambda: _begin(plan, stack), plan.hurry)
         try:
-            watch.begin(plan.asked)
-            _tell(plan, stack, "ready")
+            with homes.usable(home.root):
+                watch.begin(plan.asked)
+                _tell(plan, stack, "ready")
             yield stack
         finally:
             _end(plan, stack, watch)
@@ -152,7 +154,8 @@ def _tell(plan: Plan, stack: Stack, phase: Phase) -> None:
 
 def _end(plan: Plan, stack: Stack, watch: Watch) -> None:
     try:
-        _tell(plan, stack, "draining")
+        with suppress(OSError):  # a full disk keeps nobody from leaving
+            _tell(plan, stack, "draining")
         homes.wait_for_users(stack.home, USERS_SECONDS, plan.hurry)
     finally:
         watch.end()

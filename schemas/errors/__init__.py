@@ -28,6 +28,7 @@ from schemas.errors.ledger import (
     OutcomeUnknown,
     ReplyNotKept,
     RequestUnreadable,
+    StackUnavailable,
 )
 from schemas.errors.network import (
     AddressRefused,
@@ -93,6 +94,7 @@ __all__ = [
     "SecretInUrl",
     "SettingsChanged",
     "SourceUnavailable",
+    "StackUnavailable",
     "StepQuotaExhausted",
     "TlsError",
     "TruncatedBody",

@@ -63,6 +63,13 @@ class Internal(Broken):
     code = "internal"
 
 
+class StackUnavailable(Broken):
+    """The stack of this machine did not come up, or cannot be reached. Its own words say what to do."""
+
+    code = "internal"
+    hint = "`outrider doctor` says what is wrong with this machine."
+
+
 class LedgerUnavailable(Broken):
     """PostgreSQL stayed away for longer than we wait."""
 

@@ -85,5 +85,5 @@ def test_error_codes_are_the_contract_s_when_listed() -> None:
             codes[kind.__name__] = kind.code
     assert issubclass(health.LedgerNotDurable, errors.Broken)  # the one leaf that lives beside what it speaks of
     ours = {name for name, code in codes.items() if code == "internal"}
-    assert ours == {"Internal", "LedgerNotDurable", "LedgerUnavailable"}
+    assert ours == {"Internal", "LedgerNotDurable", "LedgerUnavailable", "StackUnavailable"}
     assert all(code == code.lower() and " " not in code for code in codes.values())

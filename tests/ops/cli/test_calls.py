@@ -1,14 +1,19 @@
 """`outrider fetch` and `call` with a stack that each call starts for itself."""
 
 import json
+import os
+import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ops.stack import home as homes
 from schemas.envelope import Envelope
-from tests.ops.running import command, of_home, outrider
+from tests.ops.running import HOUSE, command, environment, of_home, outrider
 
 REFUSED_URL = "http://127.0.0.1/"
 
@@ -62,14 +67,72 @@ def test_two_calls_at_once_share_a_home(home: Path) -> None:
     assert of_home(home) == []
 
 
-def test_a_home_that_cannot_be_used_is_our_fault_in_a_valid_envelope(home: Path) -> None:
-    home.write_text("a file where the folder should be")
-    ended = outrider("fetch", REFUSED_URL, "--json", home=home)
+def of_another_version(home: Path) -> None:
+    (home / "postgres").mkdir(parents=True)
+    (home / "postgres" / "PG_VERSION").write_text("16\n")
+    (home / "postgres" / "outrider.complete").touch()
+
+
+def of_another_postgres(home: Path) -> None:
+    home.mkdir()
+    (home / "PG_VERSION").write_text("18\n")
+
+
+UNUSABLE = [
+    (lambda home: home.write_text("a file"), "File exists", "Move away"),
+    (lambda home: (home / "state.json").mkdir(parents=True), "state.json", "Move away"),
+    (lambda home: (home / "owner.lock").mkdir(parents=True), "owner.lock", "Move away"),
+    (of_another_version, "made by PostgreSQL 16", "dump it"),
+    (of_another_postgres, "is the data folder of a PostgreSQL", "folder of its own"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "said", "todo"), UNUSABLE, ids=["file", "state", "lock", "version", "foreign"])
+def test_a_home_that_cannot_be_used_is_told_in_a_valid_envelope_that_says_what_to_do(
+    spoil: Callable[[Path], object], said: str, todo: str, home: Path
+) -> None:
+    spoil(home)
+    _insist_on_hint(outrider("fetch", REFUSED_URL, "--json", home=home), said, todo)
+    assert of_home(home) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="file systems are mounted by root alone")
+@pytest.mark.parametrize(
+    ("options", "said", "todo"),
+    [("ro", "Read-only file system", "Make it writable"), ("size=8m", "is full (8 MB free)", "Make room")],
+    ids=["read_only", "full"],
+)
+def test_a_file_system_that_takes_no_stack_is_named_with_what_to_do(
+    options: str, said: str, todo: str, home: Path
+) -> None:
+    home.mkdir()
+    script = f'mount -t tmpfs -o {options},mode=700 none {home} && exec "$@"'
+    words = (
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        sys.executable,
+        "-m",
+        "ops",
+        "fetch",
+        REFUSED_URL,
+        "--json",
+    )
+    ended = subprocess.run(words, cwd=HOUSE, env=environment(home), capture_output=True, text=True, timeout=90)
+    _insist_on_hint(ended, said, todo)
+
+
+def _insist_on_hint(ended: "subprocess.CompletedProcess[str]", said: str, todo: str) -> None:
     envelope = Envelope.model_validate_json(ended.stdout)
     assert ended.returncode == 1
     assert envelope.error is not None
     assert envelope.error.code == "internal"
-    assert "OUTRIDER_HOME" in ended.stderr
+    assert said in envelope.error.message
+    assert todo in envelope.error.hint
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_status_of_nothing_says_how_to_start(home: Path) -> None:
