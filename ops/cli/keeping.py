@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from broker import settings as configuration
 from broker.ledger.engine import Ledger, ledger_engine
@@ -19,6 +20,7 @@ from ops.stack import ledger as schema
 from ops.stack import sharing
 from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
+from schemas.context import SafeId
 from schemas.errors import Broken
 from schemas.operation import Stored
 from schemas.receipt import digest_of
@@ -27,7 +29,18 @@ project = typer.Typer(no_args_is_help=True, help="Who may use the web, in each p
 receipt = typer.Typer(no_args_is_help=True, help="The final accounts of operations.")
 
 As_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Project_Id = Annotated[str, typer.Argument(metavar="ID", help="The project's id, for instance local.")]
+
+
+def _safe(name: str) -> str:
+    """The id, where a call's context can carry it. Raises: typer.BadParameter."""
+    try:
+        return TypeAdapter(SafeId).validate_python(name)
+    except ValidationError as error:
+        why = f"{name!r} is no id: letters, digits and . _ : - (first a letter or digit), 128 at most"
+        raise typer.BadParameter(why) from error
+
+
+Project_Id = Annotated[str, typer.Argument(metavar="ID", help="The project's id, for instance local.", callback=_safe)]
 
 
 def migrate() -> None:
@@ -68,24 +81,32 @@ def set_project(
 ) -> None:
     """Save a project's settings; what is not named stays. Calls under way are answered with settings_changed.
 
+    A project that was never saved has everything off, and agent `designer` preselected.
+
     Example: outrider project set research --enabled --fetch --agents designer,planner
     """
+    named = None if agents is None else tuple(_names(agents))
+    if enabled is None and fetch is None and named is None:
+        say("nothing to save: name --enabled or --no-enabled, --fetch or --no-fetch, or --agents NAME,NAME")
+        leave(OURS)
     with _ledger() as ledger:
         before = read_project(ledger, project_id)
         wanted = replace(
             before,
             enabled=before.enabled if enabled is None else enabled,
             fetch_enabled=before.fetch_enabled if fetch is None else fetch,
-            agents=before.agents if agents is None else tuple(_names(agents)),
+            agents=before.agents if named is None else named,
         )
         _show_project(save_project(ledger, wanted, actor=f"cli:{getpass.getuser()}"), as_json=as_json)
 
 
 def _names(text: str) -> Iterator[str]:
-    return (name.strip() for name in text.split(",") if name.strip())
+    return (_safe(name.strip()) for name in text.split(",") if name.strip())
 
 
 def _show_project(found: Project, *, as_json: bool) -> None:
+    if found.updated_at is None:
+        say(f"{found.id} was never saved; these are the defaults")
     if as_json:
         give_json(asdict(found))
         return

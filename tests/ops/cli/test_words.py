@@ -46,6 +46,12 @@ def test_every_command_teaches_by_an_example(words: tuple[str, ...], capsys: pyt
         (["call", "web_fetch", "--arguments", "[]"], "must be a JSON object"),
         (["call", "no_such_tool", "--arguments", "{}"], "there are: web_fetch"),
         (["nothing_like_it"], "No such command"),
+        (["project", "show", "bad id!"], "'bad id!' is no id"),
+        (["project", "set", "bad id!", "--enabled"], "'bad id!' is no id"),
+        (["project", "set", "-p", "--enabled"], "No such option"),
+        (["project", "set", "p" * 129, "--enabled"], "128 at most"),
+        (["project", "set", "research", "--agents", "designer,bad agent"], "'bad agent' is no id"),
+        (["project", "set", "research"], "nothing to save"),
     ],
 )
 def test_a_wrong_use_is_never_taken_for_a_refusal(
