@@ -13,10 +13,15 @@ NOT_FOUND, NOT_RUNNABLE = 127, 126  # POSIX shells' statuses
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of a COMMAND: ours, without proxies, told of the lab's DNS and CA."""
+    """The environment of a COMMAND: ours, without proxies, told of the lab's DNS and CA.
+
+    The programs beside our interpreter are found first: `outrider`, also where no virtual environment is active.
+    """
     ours = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     authority = str(folder / AUTHORITY)
+    beside = Path(sys.executable).parent  # not resolved: a virtual environment's python is a link
     return ours | {
+        "PATH": os.pathsep.join((str(beside), ours.get("PATH", os.defpath))),
         "OUTRIDER_NAMESERVERS": NAMESERVER,
         "OUTRIDER_CA_FILE": authority,
         "OUTRIDER_LAB": str(folder),

@@ -104,6 +104,11 @@ def test_lab_gives_the_command_its_own_environment_and_no_proxy(python: list[str
     assert "https_proxy" not in told
 
 
+def test_lab_finds_the_programs_beside_its_interpreter_when_no_environment_is_active(python: list[str]) -> None:
+    seen = run(python, "sh", "-c", 'echo "$PATH"', env=os.environ | {"PATH": "/usr/bin:/bin"})
+    assert seen.stdout.strip() == f"{Path(python[0]).parent}:/usr/bin:/bin"
+
+
 def test_lab_shows_no_device_but_loopback(python: list[str]) -> None:
     ran = run(python, *python, "-c", "import socket; print(socket.if_nameindex())")
     assert ran.stdout == "[(1, 'lo')]\n"
