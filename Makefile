@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-u
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fetch up test units walks test-long check bench demo lock clean
+.PHONY: help setup fetch lab-fetch up test units walks test-long check bench demo lock clean
 MAKEFLAGS += --no-print-directory
 
 help: ## Show this list
@@ -28,10 +28,16 @@ $(READY): pyproject.toml ops/locks/dev.txt
 	@touch $@
 
 # The URL travels in the environment: neither make nor the shell may read its special characters.
-fetch: export FETCH_URL := $(value URL)
+fetch lab-fetch: export FETCH_URL := $(value URL)
 fetch: setup ## Fetch one page through a real worker: make fetch URL=https://example.com/
 	@test -n "$$FETCH_URL" || { echo "say which: make fetch URL=https://example.com/" >&2; exit 1; }
 	@$(BIN)/outrider fetch -- "$$FETCH_URL"
+
+# A home of its own: a stack that runs outside would answer from outside.
+lab-fetch: export OUTRIDER_HOME := $(CURDIR)/$(VENV)/lab-home
+lab-fetch: setup ## The same in the private internet, without a network: make lab-fetch URL=https://good.example/
+	@test -n "$$FETCH_URL" || { echo "say which: make lab-fetch URL=https://good.example/" >&2; exit 1; }
+	@$(BIN)/python -m ops.lab -- $(BIN)/outrider fetch -- "$$FETCH_URL"
 
 up: setup ## Run the whole stack in the foreground; Ctrl-C drains
 	@$(BIN)/outrider up
