@@ -59,6 +59,8 @@ def call(
     """Call any tool with arguments and a context of your own, and print its value.
 
     Example: outrider call web_fetch --arguments '{"url": "https://example.com/"}'
+
+    For another project, add: --context '{"project": "research", "agent": "designer", "run": "run-7", "step": "read"}'
     """
     if tool not in tool_names():
         why = f"there is no tool {tool!r}; there are: {', '.join(tool_names())}"

@@ -62,10 +62,15 @@ def carry(call: Call, progress: Progress, show: Callable[[Answer], None]) -> Ans
     with Interrupts() as interrupts:
         try:
             _insist_on_patience(interrupts)
-            progress.tell("starting")
             with embedded_stack(
-                configuration.settings(), say=progress.say, asked=interrupts.asked, hurry=interrupts.hurry
+                configuration.settings(),
+                say=progress.say,
+                begun=lambda: progress.tell("starting"),
+                asked=interrupts.asked,
+                hurry=interrupts.hurry,
             ) as serving:
+                if not serving.own:
+                    progress.tell("joined")
                 configuration.install(serving.settings)
                 answer = _carry(call, serving, interrupts, progress)
                 progress.close()

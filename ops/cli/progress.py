@@ -10,6 +10,7 @@ from ops.cli.printing import plain, say
 
 _WORDS = {
     "starting": "starting the embedded stack",
+    "joined": "using the running stack",
     "queued": "queued",
     "resolving": "resolving",
     "connecting": "connecting to",

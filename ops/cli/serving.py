@@ -31,7 +31,10 @@ def up(
     Example: outrider up --port-base 7000
     """
     settings = configuration.settings()
-    entry = flower.make_entry(port_base or settings.flower_port)
+    wanted = port_base or settings.flower_port
+    entry = flower.make_entry(wanted)
+    if entry.port != wanted:
+        say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
     with Interrupts() as interrupts:
         plan = Plan(
             settings=settings,

@@ -32,18 +32,24 @@ def never() -> bool:
     return False
 
 
+def nothing() -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is wanted of a stack.
 
-    Shape: `prepare` is called with the ledger's URL before the fleet is started. `asked` and `hurry` say that the end
-    was asked for, once and twice. `serves` tells others that calls are answered here.
+    Shape: `begun` is called once the home is ours, before anything is started; `prepare` with the ledger's URL, before
+    the fleet is started. `asked` and `hurry` say that the end was asked for, once and twice. `serves` tells others that
+    calls are answered here.
     """
 
     settings: Settings
     fleet: Fleet = no_fleet
     prepare: Callable[[str], None] = lambda _url: None
     say: Say = lambda _line: None
+    begun: Callable[[], None] = nothing
     asked: Asked = never
     hurry: Asked = never
     flower_url: str | None = None
@@ -81,6 +87,7 @@ def run(plan: Plan) -> Iterator[Stack]:
         if not mine:
             state = homes.read_state(home.root)
             raise StackBusy(home.root, state.pid if state else None, state.phase if state else "unknown")
+        plan.begun()
         homes.open_home(plan.settings.home)  # again: the last owner may have removed its folder of sockets in between
         with homes.usable(home.root):
             stack = Stack(settings=resolve(plan.settings, home), home=home, supervisor=Supervisor(home, plan.say))

@@ -54,7 +54,12 @@ class Serving:
 
 @contextmanager
 def embedded_stack(
-    settings: Settings, *, say: Say, asked: Asked = life.never, hurry: Asked = life.never
+    settings: Settings,
+    *,
+    say: Say,
+    begun: Callable[[], None] = life.nothing,
+    asked: Asked = life.never,
+    hurry: Asked = life.never,
 ) -> Iterator[Serving]:
     """A stack that serves while the block runs: the running one, else one of our own. Raises: StackError."""
     if (external := find_external(settings)) is not None:
@@ -65,6 +70,7 @@ def embedded_stack(
         fleet=fleet.one_worker,
         prepare=make_current,
         say=say,
+        begun=begun,
         asked=asked,
         hurry=hurry,
         serves=True,

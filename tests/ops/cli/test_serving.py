@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import signal
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -44,6 +45,7 @@ def test_status_sees_workers_queues_and_operations(fleet: Command, fleet_home: P
 def test_a_fetch_uses_the_running_stack(fleet_home: Path) -> None:
     ended = outrider("fetch", "http://127.0.0.1/", home=fleet_home)
     assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.splitlines()[0] == "using the running stack"
     assert outrider("status", home=fleet_home).returncode == 0
 
 
@@ -66,6 +68,14 @@ def test_a_project_is_saved_and_shown_and_what_is_not_named_stays(fleet_home: Pa
     shown = json.loads(outrider("project", "show", "research", "--json", home=fleet_home).stdout)
     assert (shown["enabled"], shown["fetch_enabled"], shown["generation"]) == (True, False, 2)
     assert shown["agents"] == ["designer", "planner"]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_project_that_was_never_saved_is_shown_as_such_and_stays_unsaved(fleet_home: Path) -> None:
+    assert outrider("project", "set", "nobody", home=fleet_home).returncode == 1
+    ended = outrider("project", "show", "nobody", "--json", home=fleet_home)
+    assert "never saved" in ended.stderr
+    assert json.loads(ended.stdout)["generation"] == 0
 
 
 @pytest.mark.usefixtures("fleet")
@@ -117,6 +127,16 @@ def test_drain_ends_a_running_stack_and_leaves_nothing(home: Path) -> None:
         assert running.process.wait(timeout=30) == 0
     assert of_home(home) == []
     assert "nothing is running" in outrider("drain", home=home).stderr
+
+
+def test_up_says_where_flower_went_when_its_port_is_taken(home: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with command("ops", "up", "--port-base", str(port), home=home) as running:
+            assert running.wait_for("is taken").startswith(f"port {port} is taken: Flower listens on ")
+            assert running.end() == 0
 
 
 @pytest.mark.fault
