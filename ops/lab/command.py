@@ -25,6 +25,8 @@ def environment(folder: Path) -> dict[str, str]:
         "OUTRIDER_NAMESERVERS": NAMESERVER,
         "OUTRIDER_CA_FILE": authority,
         "OUTRIDER_LAB": str(folder),
+        # Sockets cross network namespaces: a stack that runs outside would answer from outside.
+        "OUTRIDER_HOME": ours.get("OUTRIDER_HOME", str(folder / "home")),
         # For other programs run here: OpenSSL's, curl's and requests' names for the same file.
         "SSL_CERT_FILE": authority,
         "CURL_CA_BUNDLE": authority,

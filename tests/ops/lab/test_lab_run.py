@@ -104,6 +104,13 @@ def test_lab_gives_the_command_its_own_environment_and_no_proxy(python: list[str
     assert "https_proxy" not in told
 
 
+@pytest.mark.parametrize("own", [{}, {"OUTRIDER_HOME": "/elsewhere"}], ids=["unset", "set"])
+def test_lab_keeps_the_stack_of_its_command_inside_when_no_home_is_set(python: list[str], own: dict[str, str]) -> None:
+    bare = {name: value for name, value in os.environ.items() if name != "OUTRIDER_HOME"}
+    seen = run(python, "sh", "-c", 'echo "$OUTRIDER_HOME" "$OUTRIDER_LAB/home"', env=bare | own).stdout.split()
+    assert seen[0] == own.get("OUTRIDER_HOME", seen[1])
+
+
 def test_lab_finds_the_programs_beside_its_interpreter_when_no_environment_is_active(python: list[str]) -> None:
     seen = run(python, "sh", "-c", 'echo "$PATH"', env=os.environ | {"PATH": "/usr/bin:/bin"})
     assert seen.stdout.strip() == f"{Path(python[0]).parent}:/usr/bin:/bin"
