@@ -97,6 +97,7 @@ OPERATIONS = Table(
     Index("ix_operations_admitted_at", "admitted_at", postgresql_using="brin"),
     Index("ix_operations_accepted", "post_at", postgresql_where=text("state = 'accepted'")),
     Index("ix_operations_accepted_at", "accepted_at", postgresql_using="brin"),
+    Index("ix_operations_run", "project", "run", postgresql_where=text("ended_at IS NOT NULL")),
     postgresql_with={"autovacuum_vacuum_scale_factor": 0.02, "autovacuum_analyze_scale_factor": 0.02},
 )
 
@@ -116,7 +117,22 @@ RECEIPTS = Table(
     Column("body", Text, nullable=False),
     Column("digest", Text, nullable=False),
     Column("written_at", INSTANT, nullable=False),
+    Column("position", Integer, CheckConstraint("position >= 1", name="position"), nullable=False),
+    Column("link", Text, nullable=False),
     CheckConstraint("digest ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="digest"),
+    CheckConstraint("link ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="link"),
+)
+
+CHAINS = Table(
+    "chains",
+    METADATA,
+    Column("project", Text, nullable=False),
+    Column("run", Text, nullable=False),
+    Column("length", Integer, CheckConstraint("length >= 1", name="length"), nullable=False),
+    Column("head", Text, nullable=False),
+    CheckConstraint("head ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="head"),
+    PrimaryKeyConstraint("project", "run"),
+    postgresql_with=REWRITTEN,
 )
 
 SLOTS = Table(

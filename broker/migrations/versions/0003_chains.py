@@ -1,0 +1,35 @@
+"""The chains: every receipt gets its place among those of its run, those before this one too."""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+FOLDER = Path(__file__).parent.parent / "functions" / revision
+ORDER = (
+    "tables",
+    "ledger_genesis",
+    "ledger_follow",
+    "ledger_link",
+    "backfill",
+    "triggers",
+    "ledger_finalize_stale",
+    "ledger_expire_accepted",
+    "ledger_settle",
+)
+
+
+def upgrade() -> None:
+    # No parameters, so that the driver leaves per cent signs and colons of the SQL alone.
+    connection = op.get_bind().execution_options(no_parameters=True)
+    for name in ORDER:
+        connection.exec_driver_sql((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def downgrade() -> None:
+    msg = "A ledger is not unmade: restore a backup instead."
+    raise NotImplementedError(msg)
