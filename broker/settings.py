@@ -40,6 +40,7 @@ class Settings(BaseSettings):
     seal_key: SecretStr | None = Field(
         default=None, description="Keys of sealed requests, base64 of 32 bytes each, comma-separated: the first seals."
     )
+    sign_key: Path | None = Field(default=None, description="PEM file of the Ed25519 key that signs exported receipts.")
     ca_file: Path | None = Field(default=None, description="PEM bundle to trust instead of certifi's.")
     nameservers: str = Field(default="", description="Comma-separated DNS servers; default: the system's.")
     flower_port: int = Field(default=5555, ge=1, le=65535)

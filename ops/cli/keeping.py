@@ -51,7 +51,7 @@ def migrate() -> None:
     settings = configuration.settings()
     if settings.database_url is not None:
         schema.make_current(settings.database_url)
-    with _ledger() as ledger:
+    with open_ledger() as ledger:
         try:
             durability(ledger)
         except Broken as error:
@@ -66,7 +66,7 @@ def show_project(project_id: Project_Id, *, as_json: As_Json = False) -> None:
 
     Example: outrider project show local
     """
-    with _ledger() as ledger:
+    with open_ledger() as ledger:
         _show_project(read_project(ledger, project_id), as_json=as_json)
 
 
@@ -89,7 +89,7 @@ def set_project(
     if enabled is None and fetch is None and named is None:
         say("nothing to save: name --enabled or --no-enabled, --fetch or --no-fetch, or --agents NAME,NAME")
         leave(OURS)
-    with _ledger() as ledger:
+    with open_ledger() as ledger:
         before = read_project(ledger, project_id)
         wanted = replace(
             before,
@@ -131,7 +131,7 @@ def show_receipt(
 
     Example: outrider receipt show 0198c3f2-... --json
     """
-    with _ledger() as ledger:
+    with open_ledger() as ledger:
         stored = read_receipt(ledger, receipt_id)
     if stored is None:
         say(f"no receipt {receipt_id}: no such operation, or it has not ended")
@@ -149,7 +149,7 @@ def _show_receipt(stored: Stored, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _ledger() -> Iterator[Ledger]:
+def open_ledger() -> Iterator[Ledger]:
     """The ledger of the running stack, or of stores started for the command."""
     settings = configuration.settings()
     try:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -55,6 +55,6 @@ def plain(text: str) -> str:
     return text.translate(_SILENT)
 
 
-def leave(code: int) -> None:
+def leave(code: int) -> NoReturn:
     """End the command with this exit code. Raises: typer.Exit."""
     raise typer.Exit(code)

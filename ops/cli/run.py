@@ -3,7 +3,7 @@
 import typer
 from typer.main import get_command
 
-from ops.cli import calls, checking, keeping, private, serving, state
+from ops.cli import calls, checking, keeping, private, proving, serving, state
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
 
@@ -20,6 +20,8 @@ app.command()(serving.drain)
 app.command()(state.status)
 app.command()(checking.doctor)
 app.command()(keeping.migrate)
+keeping.receipt.command("verify")(proving.verify_receipts)
+keeping.receipt.command("export")(proving.export_receipts)
 app.add_typer(keeping.project, name="project")
 app.add_typer(keeping.receipt, name="receipt")
 app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})(private.lab)
