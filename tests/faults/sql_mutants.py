@@ -12,7 +12,7 @@ from pathlib import Path
 
 from broker.ledger.migrate import MIGRATIONS
 
-NO_TRIGGERS = ("ALTER TABLE operations DISABLE TRIGGER USER", "ALTER TABLE receipts DISABLE TRIGGER USER")
+NO_TRIGGERS = ("ALTER TABLE operations DISABLE TRIGGER USER", "ALTER TABLE receipts DISABLE TRIGGER receipts_final")
 TRIGGERS = ("ALTER TABLE operations ENABLE TRIGGER USER", "ALTER TABLE receipts ENABLE TRIGGER USER")
 RESERVING = "ledger_admit ledger_reserve"
 MACHINE = "ledger_obeys_the_protocol"
@@ -61,6 +61,7 @@ _TAKEN = "operation_id = answer.operation_id, until = answer.lease_until"
 _REPLACING = """VALUES (p_id, p_body, p_digest, clock_timestamp())
     ON CONFLICT (operation_id) DO UPDATE SET body = excluded.body, digest = excluded.digest
 """
+_BY_RUN = 'project COLLATE "C", run COLLATE "C", '
 _SECOND_LEASE = (
     "UPDATE operations SET owner = p_owner, lease_until = clock_timestamp() + interval '1 hour' WHERE id = op.id;"
 )
@@ -109,8 +110,8 @@ MUTANTS = (
         "the finalizer waits for locked rows",
         "a_finalizer_passes_by_what_others_hold",
         "ledger_finalize_stale",
-        " SKIP LOCKED\n  )",
-        "\n  )",
+        " SKIP LOCKED\n    )",
+        "\n    )",
     ),
     Mutant(
         "settle knows no owner (both guards)",
@@ -199,6 +200,16 @@ MUTANTS = (
         "SET post_at = clock_timestamp() + make_interval",
         "SET post_at = clock_timestamp() - make_interval",
     ),
+    # Chains
+    _one(
+        "a link covers its own receipt alone",
+        "receipts_of_a_run_form_a_chain",
+        "ledger_link",
+        "ledger_follow(c.head, NEW.digest)",
+        "ledger_follow(ledger_genesis(c.project, c.run), NEW.digest)",
+    ),
+    _one("leases order the chains", "a_finalizer_takes_chains_in_one_order", "ledger_finalize_stale", _BY_RUN),
+    _one("age orders the chains", "a_sweeper_takes_chains_in_one_order", "ledger_expire_accepted", _BY_RUN),
     # Settings
     _one(
         "a switched-off project is served",

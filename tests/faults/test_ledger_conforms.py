@@ -7,14 +7,14 @@ import pytest
 from broker.ledger.engine import ledger_engine
 from broker.ledger.migrate import upgrade
 from schemas.errors import OutriderError
-from tests.faults import ledger_checks, outbox_checks
+from tests.faults import chain_checks, ledger_checks, outbox_checks
 from tests.faults.ledger_machine import drive, empty_ledger
 from tests.faults.mutations import Scoreboard
 from tests.faults.sql_mutants import MACHINE, MUTANTS, SECOND_WALLS, broken
 
 # An assertion, a refusal that did not come, or one that should not have: never a fault of the harness.
 NOTICED = (AssertionError, pytest.fail.Exception, OutriderError)
-CHECKS = ledger_checks.CHECKS + outbox_checks.CHECKS
+CHECKS = ledger_checks.CHECKS + outbox_checks.CHECKS + chain_checks.CHECKS
 # The very checks that pass on the ledger as it is, by name.
 DETECTORS = {check.__name__: check for check in CHECKS} | {MACHINE: partial(drive, examples=150, shrink=False)}
 
