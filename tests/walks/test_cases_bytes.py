@@ -36,7 +36,7 @@ ENDS: dict[str, tuple[str, str | None]] = {
 CORRUPT = {"body-053": "corrupt", "body-060": "members"}  # decode_error is one word for two reasons
 VERDICTS = {"complete", "close_delimited", "complete_trailing_garbage"}
 
-# Where a row's policy leaves the choice, ours (decision 0002).
+# Where a row's policy leaves the choice, ours (decisions 0007 and 0008).
 CHOICES = {"body-012": "too_large_wire", "hdr-007": "protocol_error"}
 # What the profile's larger caps make of a row that lies just over the case's.
 UNDER_THE_PROFILE = {"body-064": "complete", "body-066": "complete"}

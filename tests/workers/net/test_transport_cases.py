@@ -27,7 +27,7 @@ WORDS = {
     (UnsupportedContentEncoding, "members"): "decode_error",
     (NetworkError, "protocol"): "protocol_error",
 }
-# Where a row's policy leaves the choice, ours (decision 0002).
+# Where a row's policy leaves the choice, ours (decision 0007).
 CHOICES = {"body-012": "too_large_wire", "hdr-007": "protocol_error"}
 VERDICTS = {"complete": "complete", "close_delimited": "complete", "none": "no_body"}
 
