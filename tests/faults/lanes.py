@@ -20,7 +20,7 @@ HOST = "counted.example"
 
 @dataclass(slots=True)
 class Call:
-    """One call: `struck` says whether its first worker met the blow, `point` at which step."""
+    """One call: `struck` says whether its first worker met the blow, `point` at which step; `at` is that step's k."""
 
     key: str
     project: str
@@ -28,6 +28,8 @@ class Call:
     at: int = 0
     point: str = ""
     struck: bool = False
+    struck_at: float = 0.0
+    answered: bool = False
     outcomes: list[str] = field(default_factory=list)
 
 
@@ -85,7 +87,15 @@ class Lane:
 
     def unread(self) -> int:
         """Messages that wait, or that a worker, perhaps a dead one, holds."""
-        return int(self._store.hlen("unacked")) + int(self._store.llen("fetch"))
+        with suppress(StoreError):
+            return int(self._store.hlen("unacked")) + int(self._store.llen("fetch"))
+        return -1
+
+    def holds(self, task: str) -> bool:
+        """Whether a worker has yet to acknowledge a message of this task."""
+        with suppress(StoreError):
+            return any(task.encode() in message for message in self._store.hvals("unacked"))
+        return True
 
     def close(self) -> None:
         self.launcher.close()

@@ -82,13 +82,13 @@ class Launcher:
             return self._facts["ended"].get_nowait()
         return None
 
-    def leave(self) -> None:
-        """Ask the worker, once, to finish what it has and go."""
+    def leave(self, number: int = signal.SIGTERM) -> None:
+        """Ask the worker, once, to finish what it has and go; or end it."""
         if self.leaving:
             return
         self.leaving = True
         with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.pid, number)
 
     def close(self) -> None:
         """End the launcher, with the worker it may have."""

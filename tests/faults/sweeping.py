@@ -31,7 +31,6 @@ NEVER_SECONDS = 3_600.0  # a visibility under which nothing comes back
 SOON_SECONDS = 1.0
 RUN_SECONDS = 120.0
 FINAL_SECONDS = LEASE_SECONDS + 20.0
-BUSY = "operation_in_progress"
 # After a blow to a store: longer than a worker waits for a ledger that is away, between two tries.
 QUIET_SECONDS = 5.0
 
@@ -118,17 +117,20 @@ class Sweep:
         lane.set_aside()
 
     def _gone(self, lane: Lane, call: Call, task: str, blow: Blow) -> bool:
-        """Whether the worker is gone. It is told to go once the call was answered, or will not be any more."""
+        """Whether the worker is gone. It has to go once the call was answered, or will not be any more."""
         launcher = lane.launcher
-        if launcher.leaving or self._look(lane, call, task) or self._given_up(lane, blow):
-            launcher.leave()
+        if not call.answered:
+            call.answered = self._look(lane, call, task)
+        if self._given_up(lane, call, blow) or (call.answered and not lane.holds(task)):
+            launcher.leave(signal.SIGTERM if blow.drain else signal.SIGKILL)
         return launcher.ended() is not None
 
-    def _given_up(self, lane: Lane, blow: Blow) -> bool:
-        """The struck store may have taken message or reply along: long after the blow nobody answers."""
-        steps = lane.launcher.steps
-        quiet = steps.exists() and time.time() - steps.stat().st_mtime > QUIET_SECONDS
-        return quiet and len(lane.launcher.taken()) > (blow.at or 0)
+    def _given_up(self, lane: Lane, call: Call, blow: Blow) -> bool:
+        """The struck store may have taken message or reply along: long after the blow nobody answers any more."""
+        if not call.struck:
+            call.struck = len(lane.launcher.taken()) > (blow.at or 0)
+            call.struck_at = time.monotonic()
+        return call.struck and time.monotonic() - call.struck_at > QUIET_SECONDS
 
     def _look(self, lane: Lane, call: Call, task: str) -> bool:
         """Whether the call was answered under this task id."""
