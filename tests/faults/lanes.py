@@ -36,18 +36,18 @@ class Call:
 class Lane:
     """A message broker of its own (a database of the one Valkey) with one launcher. Must be closed."""
 
-    def __init__(self, number: int, stores: Stores, folder: Path) -> None:
+    def __init__(self, number: int, stores: Stores, folder: Path, **environment: str) -> None:
         self.stores = stores
         self.broker_url = f"{stores.settings.broker_url}?virtual_host={number}"
-        environment = life.environment(stores.settings) | {"OUTRIDER_BROKER_URL": self.broker_url}
-        self.launcher = Launcher(f"lane-{number}", environment, folder)
+        base = life.environment(stores.settings) | {"OUTRIDER_BROKER_URL": self.broker_url}
+        self.launcher = Launcher(f"lane-{number}{'-'.join(environment)}", base | environment, folder)
         self._store = Redis(unix_socket_path=str(stores.settings.broker_url).partition("://")[2], db=number)
         self._replies = Redis(unix_socket_path=str(stores.settings.result_url).partition("://")[2])
         self._left: list[bytes] = []
 
-    def send(self, call: Call) -> str:
+    def send(self, call: Call, task: str | None = None) -> str:
         """Post one message of the call, as any foreign producer would; its task id."""
-        task = uuid4().hex
+        task = task or uuid4().hex
         context = {"project": call.project, "agent": "cli", "run": "r", "step": "s", "call": call.key}
         arguments = {"url": f"http://{HOST}{call.target}"}
         message = app.amqp.create_task_message(
@@ -74,6 +74,10 @@ class Lane:
             kept = self._replies.get(f"celery-task-meta-{task}")
         return json.loads(kept)["result"] if isinstance(kept, bytes) and b'"SUCCESS"' in kept else None
 
+    def flush(self) -> None:
+        """Make the broker forget everything, as a failover to an empty one would."""
+        self._store.flushall()
+
     def set_aside(self) -> None:
         """Take away what waits: the next worker shall meet its own call first."""
         while isinstance(message := self._store.rpop("fetch"), bytes):
@@ -90,6 +94,10 @@ class Lane:
         with suppress(StoreError):
             return int(self._store.hlen("unacked")) + int(self._store.llen("fetch"))
         return -1
+
+    def waiting(self) -> int:
+        """Messages that no worker has taken yet."""
+        return int(self._store.llen("fetch"))
 
     def holds(self, task: str) -> bool:
         """Whether a worker has yet to acknowledge a message of this task."""

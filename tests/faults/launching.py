@@ -36,7 +36,7 @@ class Launcher:
     def __init__(self, name: str, environment: Mapping[str, str], folder: Path) -> None:
         self._name, self._folder = name, folder
         self._facts: dict[str, SimpleQueue[int]] = {"pid": SimpleQueue(), "ended": SimpleQueue()}
-        self.pid, self.leaving = 0, False
+        self.pid, self.leaving, self.running = 0, False, False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.crashing_worker"],
             cwd=HOUSE,
@@ -52,7 +52,7 @@ class Launcher:
     def begin(self, blow: Blow, *, visibility_seconds: float) -> None:
         """Start a worker, which leaves its steps in `steps`."""
         self.steps.unlink(missing_ok=True)
-        self.leaving = False
+        self.leaving, self.running = False, True
         wish = {
             **asdict(blow),
             "visibility": visibility_seconds,
@@ -79,7 +79,9 @@ class Launcher:
     def ended(self) -> int | None:
         """The worker's exit status, told once, when there is one."""
         with suppress(Empty):
-            return self._facts["ended"].get_nowait()
+            status = self._facts["ended"].get_nowait()
+            self.running = False
+            return status
         return None
 
     def leave(self, number: int = signal.SIGTERM) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
+import psutil
 import psycopg2
 
 from broker.settings import Settings
@@ -35,13 +36,14 @@ CREATE TRIGGER zz_witness AFTER INSERT OR UPDATE ON receipts FOR EACH ROW EXECUT
 
 @dataclass(slots=True)
 class Stores:
-    """PostgreSQL, the broker and the result store of one home. `settings` carries their URLs."""
+    """PostgreSQL, the broker and the result store of one home. What is named in `down` stays away when it dies."""
 
     home: Home
     settings: Settings
     parts: dict[str, Part]
     children: dict[str, Child] = field(default_factory=dict)
     closing: Event = field(default_factory=Event)
+    down: set[str] = field(default_factory=set)
 
     def start(self, *names: str) -> None:
         """Start these, and return when they are ready."""
@@ -55,7 +57,7 @@ class Stores:
         self.start("broker", "results", "postgres")
         while not self.closing.wait(0.05):
             for name, one in list(self.children.items()):
-                if one.ended() is not None and not self.closing.is_set():
+                if one.ended() is not None and name not in self.down and not self.closing.is_set():
                     if name == "postgres":
                         postgres.let_go(self.home)
                     self.children[name] = child.start(self.parts[name])
@@ -65,6 +67,14 @@ class Stores:
         """The store's process, once it is ready."""
         wait_until(lambda: self.children[name].ended() is None and self.parts[name].is_ready(), seconds=30, what=name)
         return self.children[name].pid
+
+    def freeze(self, name: str) -> list[psutil.Process]:
+        """Stop a store without a word, with all its processes: nothing answers, nothing is refused. Resume them all."""
+        head = psutil.Process(self.pid(name))
+        frozen = [head, *head.children(recursive=True)]
+        for process in frozen:
+            process.suspend()
+        return frozen
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """What PostgreSQL answers to a look."""
@@ -93,20 +103,22 @@ def running_stores(root: Path) -> Iterator[Stores]:
         stores.pid("postgres")
         make_current(str(settings.database_url))
         stores.rows(WITNESS)
-        for part in _care(stores):
-            stores.children[part.name] = child.start(part)
+        for part in care(stores, "care", "beat"):
             stores.parts[part.name] = part
+            stores.children[part.name] = child.start(part)
         yield stores
     finally:
         stores.closing.set()
         thread.join()
 
 
-def _care(stores: Stores) -> list[Part]:
+def care(stores: Stores, *names: str) -> list[Part]:
     """Beat and the worker it wakes, as in a whole fleet: every 5 s they end what is past its lease."""
     words = {
-        "care": ("worker", "-P", "threads", "-c", "2", "-Q", "care", "-n", "care@%h", "--without-gossip"),
-        "beat": ("beat", "-S", "celery.beat:Scheduler", "--pidfile="),
+        name: ("beat", "-S", "celery.beat:Scheduler", "--pidfile=")
+        if name.startswith("beat")
+        else ("worker", "-P", "threads", "-c", "2", "-Q", "care", "-n", f"{name}@%h", "--without-gossip")
+        for name in names
     }
     return [
         Part(

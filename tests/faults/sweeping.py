@@ -53,9 +53,9 @@ class Sweep:
     """All runs of one kind of blow. `calls` holds them, each with the point at which it was struck."""
 
     def __init__(self, stores: Stores, folder: Path, lanes: Sequence[Lane]) -> None:
-        self._stores, self._lanes = stores, lanes
+        self.stores, self.lanes = stores, lanes
         self._ledger = ledger_engine(str(stores.settings.database_url), size=4)
-        self._history = History(folder / "history.jsonl")
+        self.history = History(folder / "history.jsonl")
         self._lock = Lock()
         self._through = False
         self.calls: list[tuple[Lane, Call]] = []
@@ -63,8 +63,8 @@ class Sweep:
     def strike(self, fault: Fault, ks: Sequence[int]) -> None:
         """One run for each k in turn, on all lanes at once, until a run gets through."""
         left = iter(ks)
-        with ThreadPoolExecutor(len(self._lanes)) as pool:
-            for done in [pool.submit(self._go_along, lane, fault, left) for lane in self._lanes]:
+        with ThreadPoolExecutor(len(self.lanes)) as pool:
+            for done in [pool.submit(self._go_along, lane, fault, left) for lane in self.lanes]:
                 done.result()
         assert self._through, "no run got through: there are more steps than were swept"
 
@@ -86,7 +86,7 @@ class Sweep:
             return Blow(at=k, drain=fault.drain)
         # PostgreSQL's immediate stop is its crash: a killed postmaster's children only live on a little.
         number = signal.SIGQUIT if fault.victim == "postgres" else signal.SIGKILL
-        return Blow(at=k, drain=fault.drain, victim=self._stores.pid(fault.victim), signal=number)
+        return Blow(at=k, drain=fault.drain, victim=self.stores.pid(fault.victim), signal=number)
 
     def accept(self, lane: Lane, name: str, page: str) -> Call:
         """A new call in a project of its own."""
@@ -96,7 +96,7 @@ class Sweep:
         wait_until(lambda: self._save(project), what="a project")
         with self._lock:
             self.calls.append((lane, call))
-        self._history.note("accepted", call=call.key)
+        self.history.note("accepted", call=call.key)
         return call
 
     def _save(self, project: Project) -> bool:
@@ -109,7 +109,7 @@ class Sweep:
         launcher = lane.launcher
         launcher.begin(blow, visibility_seconds=NEVER_SECONDS)
         task = lane.send(call)
-        self._history.note("sent", call=call.key, task=task)
+        self.history.note("sent", call=call.key, task=task)
         wait_until(lambda: self._gone(lane, call, task, blow), seconds=RUN_SECONDS, what=f"{call.key} is over")
         taken, k = launcher.taken(), blow.at or 0
         call.at, call.struck = k, len(taken) > k
@@ -141,22 +141,25 @@ class Sweep:
 
     def _answered(self, call: Call, task: str, envelope: Entry) -> None:
         error = (envelope["error"] or {}).get("code")
-        self._history.note("reply", call=call.key, task=task, outcome=envelope["outcome"], error=error)
+        self.history.note("reply", call=call.key, task=task, outcome=envelope["outcome"], error=error)
         call.outcomes.append(error or envelope["outcome"])
 
     def take_over(self) -> None:
         """Healthy workers find what the struck ones left; every call is asked for again until it has its answer."""
-        for lane in self._lanes:
+        for lane in self.lanes:
             lane.give_back()
-            lane.launcher.begin(Blow(), visibility_seconds=SOON_SECONDS)
+            if not lane.launcher.running:
+                lane.launcher.begin(Blow(), visibility_seconds=SOON_SECONDS)
         for _ in range(2):
             self._ask_all()
             for _lane, call in self.calls:
                 wait_until(lambda call=call: self._read(call), seconds=FINAL_SECONDS, what=f"{call.key} has ended")
-        for lane in self._lanes:
+        for lane in self.lanes:
             wait_until(lambda lane=lane: lane.unread() == 0, seconds=FINAL_SECONDS, what="no message is left")
             lane.launcher.leave()
-            wait_until(lambda lane=lane: lane.launcher.ended() is not None, seconds=30, what="the healthy worker left")
+            wait_until(
+                lambda lane=lane: lane.launcher.ended() is not None, seconds=60, what="the healthy worker has left"
+            )
 
     def _ask_all(self) -> None:
         waiting = [(lane, call, lane.send(call)) for lane, call in self.calls]
@@ -166,12 +169,12 @@ class Sweep:
     def _read(self, call: Call) -> bool:
         stored = find_ended(self._ledger, call.project, call.key)
         if stored is not None:
-            self._history.note("read", call=call.key, digest=_digest(stored.body))
+            self.history.note("read", call=call.key, digest=_digest(stored.body))
         return stored is not None
 
     def close(self) -> None:
         self._ledger.dispose()
-        self._history.close()
+        self.history.close()
 
 
 def _digest(body: str) -> str:
@@ -206,11 +209,11 @@ def witnessed(stores: Stores, lab: LabControl, calls: Sequence[Call]) -> Iterato
 
 
 @contextmanager
-def sweeping(stores: Stores, folder: Path, lane_count: int) -> Iterator[Sweep]:
+def sweeping(stores: Stores, folder: Path, lane_count: int, **environment: str) -> Iterator[Sweep]:
     """A sweep with so many lanes. The client's Celery app is pointed at these stores meanwhile."""
     before = pointed_at()
     point_the_client_at(stores.settings)
-    lanes = [Lane(number, stores, folder) for number in range(1, lane_count + 1)]
+    lanes = [Lane(number, stores, folder, **environment) for number in range(1, lane_count + 1)]
     sweep = Sweep(stores, folder, lanes)
     try:
         yield sweep
