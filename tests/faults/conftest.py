@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from ops.lab.control import LabControl
+from tests.faults.stores import Stores, running_stores
+from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row, write
 from tests.faults.terms import LEASE_SECONDS
 
@@ -45,3 +47,18 @@ def table() -> Iterator[dict[str, list[Row]]]:
     yield sections
     if path := os.environ.get("OUTRIDER_FAULT_TABLE"):
         write(Path(path), LEASE_SECONDS, sections)
+
+
+@pytest.fixture(scope="module")
+def stores(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """Stores for all rows of a file: each row leaves them whole."""
+    assert whole_lab.folder.is_dir()
+    with running_stores(tmp_path_factory.mktemp("stores")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sweep(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
+    """A lane on these stores, with one worker after the other."""
+    with sweeping(stores, tmp_path_factory.mktemp("matrix"), 1) as running:
+        yield running

@@ -1,9 +1,11 @@
 """Lanes: one message broker with one launcher, its messages posted and its replies read by hand."""
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +18,8 @@ from tests.faults.launching import Launcher
 from tests.faults.stores import Stores
 
 HOST = "counted.example"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+PATIENCE = {"max_retries": 3, "interval_start": 0.1, "interval_max": 1}
 
 
 @dataclass(slots=True)
@@ -25,7 +29,7 @@ class Call:
     key: str
     project: str
     target: str
-    at: int = 0
+    at: int | None = None
     point: str = ""
     struck: bool = False
     struck_at: float = 0.0
@@ -36,11 +40,12 @@ class Call:
 class Lane:
     """A message broker of its own (a database of the one Valkey) with one launcher. Must be closed."""
 
-    def __init__(self, number: int, stores: Stores, folder: Path, **environment: str) -> None:
+    def __init__(self, number: int, stores: Stores, folder: Path, environment: Mapping[str, str] = NOTHING) -> None:
         self.stores = stores
         self.broker_url = f"{stores.settings.broker_url}?virtual_host={number}"
         base = life.environment(stores.settings) | {"OUTRIDER_BROKER_URL": self.broker_url}
-        self.launcher = Launcher(f"lane-{number}{'-'.join(environment)}", base | environment, folder)
+        name = f"lane-{number}-other" if environment else f"lane-{number}"
+        self.launcher = Launcher(name, base | environment, folder)
         self._store = Redis(unix_socket_path=str(stores.settings.broker_url).partition("://")[2], db=number)
         self._replies = Redis(unix_socket_path=str(stores.settings.result_url).partition("://")[2])
         self._left: list[bytes] = []
@@ -64,6 +69,7 @@ class Lane:
                 routing_key=queue.routing_key,
                 declare=[queue],
                 retry=True,
+                retry_policy=PATIENCE,
             )
         return task
 

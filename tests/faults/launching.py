@@ -40,7 +40,7 @@ class Launcher:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.crashing_worker"],
             cwd=HOUSE,
-            env=os.environ | environment,
+            env=os.environ | dict(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

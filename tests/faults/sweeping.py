@@ -37,16 +37,22 @@ QUIET_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is struck: `worker`, `broker`, `results` or `postgres`; `page` is what the call asks for."""
+    """What is struck: `worker`, `broker`, `results` or `postgres`; `page` is what the call asks for.
+
+    `drain` counts the worker's warm shutdown too; `fast` is PostgreSQL's fast shutdown in place of its crash.
+    """
 
     victim: str
     drain: bool = False
     page: str = "plain"
+    fast: bool = False
 
     @property
     def name(self) -> str:
         """As the table calls it."""
-        return f"{self.victim} killed" + (" (HTML)" if self.page != "plain" else "")
+        return f"{self.victim} {'stopped fast' if self.fast else 'killed'}" + (
+            " (HTML)" if self.page != "plain" else ""
+        )
 
 
 class Sweep:
@@ -84,8 +90,10 @@ class Sweep:
         """The blow, once its victim is there."""
         if fault.victim == "worker":
             return Blow(at=k, drain=fault.drain)
-        # PostgreSQL's immediate stop is its crash: a killed postmaster's children only live on a little.
-        number = signal.SIGQUIT if fault.victim == "postgres" else signal.SIGKILL
+        number = signal.SIGKILL
+        if fault.victim == "postgres":
+            # Its immediate stop is its crash: a killed postmaster's children only live on a little.
+            number = signal.SIGINT if fault.fast else signal.SIGQUIT
         return Blow(at=k, drain=fault.drain, victim=self.stores.pid(fault.victim), signal=number)
 
     def accept(self, lane: Lane, name: str, page: str) -> Call:
@@ -93,7 +101,7 @@ class Sweep:
         tag = uuid4().hex[:6]
         call = Call(key=f"{name}-{tag}", project=f"p-{name}-{tag}", target=f"/{page}/{name}-{tag}")
         project = Project(id=call.project, enabled=True, fetch_enabled=True, agents=("cli",))
-        wait_until(lambda: self._save(project), what="a project")
+        wait_until(lambda: self._save(project), seconds=30, what="a project")
         with self._lock:
             self.calls.append((lane, call))
         self.history.note("accepted", call=call.key)
@@ -144,8 +152,11 @@ class Sweep:
         self.history.note("reply", call=call.key, task=task, outcome=envelope["outcome"], error=error)
         call.outcomes.append(error or envelope["outcome"])
 
-    def take_over(self) -> None:
-        """Healthy workers find what the struck ones left; every call is asked for again until it has its answer."""
+    def take_over(self, *, drained: bool = True) -> None:
+        """Healthy workers find what the struck ones left; every call is asked for again until it has its answer.
+
+        `drained`: until no message waits, and none is held.
+        """
         for lane in self.lanes:
             lane.give_back()
             if not lane.launcher.running:
@@ -155,7 +166,8 @@ class Sweep:
             for _lane, call in self.calls:
                 wait_until(lambda call=call: self._read(call), seconds=FINAL_SECONDS, what=f"{call.key} has ended")
         for lane in self.lanes:
-            wait_until(lambda lane=lane: lane.unread() == 0, seconds=FINAL_SECONDS, what="no message is left")
+            if drained:
+                wait_until(lambda lane=lane: lane.unread() == 0, seconds=FINAL_SECONDS, what="no message is left")
             lane.launcher.leave()
             wait_until(
                 lambda lane=lane: lane.launcher.ended() is not None, seconds=60, what="the healthy worker has left"
@@ -209,11 +221,11 @@ def witnessed(stores: Stores, lab: LabControl, calls: Sequence[Call]) -> Iterato
 
 
 @contextmanager
-def sweeping(stores: Stores, folder: Path, lane_count: int, **environment: str) -> Iterator[Sweep]:
+def sweeping(stores: Stores, folder: Path, lane_count: int) -> Iterator[Sweep]:
     """A sweep with so many lanes. The client's Celery app is pointed at these stores meanwhile."""
     before = pointed_at()
     point_the_client_at(stores.settings)
-    lanes = [Lane(number, stores, folder, **environment) for number in range(1, lane_count + 1)]
+    lanes = [Lane(number, stores, folder) for number in range(1, lane_count + 1)]
     sweep = Sweep(stores, folder, lanes)
     try:
         yield sweep

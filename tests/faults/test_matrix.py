@@ -2,18 +2,16 @@
 
 import resource
 import signal
-from collections.abc import Iterator
 from uuid import uuid4
 
 import psutil
-import pytest
 
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, find_ended
 from ops.lab.control import LabControl
 from ops.stack import child
-from tests.faults.stores import Stores, care, running_stores
-from tests.faults.sweeping import Sweep, sweeping
+from tests.faults.stores import Stores, care
+from tests.faults.sweeping import Sweep
 from tests.faults.table import Row
 from tests.faults.trial import Trial, trying
 from tests.fleet import wait_until
@@ -21,21 +19,6 @@ from tests.ledger_calls import profile, request
 
 Table = dict[str, list[Row]]
 SECTION = "other faults"
-
-
-@pytest.fixture(scope="module")
-def stores(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    """Stores for all rows of this file: each row leaves them whole."""
-    assert whole_lab.folder.is_dir()
-    with running_stores(tmp_path_factory.mktemp("stores")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def sweep(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
-    """A lane on these stores, with one worker after the other."""
-    with sweeping(stores, tmp_path_factory.mktemp("matrix"), 1) as running:
-        yield running
 
 
 def told(table: Table, trial: Trial) -> None:

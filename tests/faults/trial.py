@@ -55,9 +55,9 @@ class Trial:
     def hits(self) -> int:
         return sum(entry["kind"] == "hit" for entry in self.judged)
 
-    def finish(self, bounds: Bounds) -> None:
+    def finish(self, bounds: Bounds, *, drained: bool) -> None:
         """Ask for every call again, and judge."""
-        self.sweep.take_over()
+        self.sweep.take_over(drained=drained)
         calls = [call for _lane, call in self.sweep.calls]
         keys = {call.key for call in calls}
         own = [entry for entry in entries(self.sweep.history.path) if entry.get("call") in keys]
@@ -67,12 +67,14 @@ class Trial:
 
 
 @contextmanager
-def trying(fault: str, sweep: Sweep, lab: LabControl, *, excused_seconds: float = 0.0) -> Iterator[Trial]:
+def trying(
+    fault: str, sweep: Sweep, lab: LabControl, *, excused_seconds: float = 0.0, drained: bool = True
+) -> Iterator[Trial]:
     """A trial of this fault; at the end of the block everything is asked for again and judged.
 
-    Unit: `excused_seconds` is how long a fault kept the finalizer from its work.
+    Unit: `excused_seconds` is how long a fault kept the finalizer from its work. `drained`: no message may be left.
     """
     sweep.calls.clear()
     trial = Trial(sweep.stores, lab, sweep, sweep.lanes[0], fault)
     yield trial
-    trial.finish(Bounds(finalizer=FINALIZER_SECONDS + excused_seconds))
+    trial.finish(Bounds(finalizer=FINALIZER_SECONDS + excused_seconds), drained=drained)
