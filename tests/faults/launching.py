@@ -21,10 +21,12 @@ WORDS = ("--loglevel", "INFO", "-P", "threads", "-c", "4", "-E", "--without-goss
 class Blow:
     """What is struck, with which signal, at which step: nothing where `at` is None, the worker where `victim` is 0.
 
+    Shape: `at` is a step's number, or its name, and then the first step of that name is meant.
+
     `drain`: the steps of the worker's warm shutdown are counted as well.
     """
 
-    at: int | None = None
+    at: int | str | None = None
     victim: int = 0
     signal: int = signal.SIGKILL
     drain: bool = False
@@ -75,6 +77,11 @@ class Launcher:
         if not self.steps.exists():
             return []
         return [line.partition(" ")[2] for line in self.steps.read_text().splitlines()]
+
+    def met(self, at: int | str) -> bool:
+        """Whether the running worker has come to that step."""
+        steps = self.taken()
+        return at in steps if isinstance(at, str) else at < len(steps)
 
     def ended(self) -> int | None:
         """The worker's exit status, told once, when there is one."""

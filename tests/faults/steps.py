@@ -36,9 +36,9 @@ _TOLD = {
 
 
 class Steps:
-    """Counts the steps from the first message on, writes each down, and acts at one of them."""
+    """Counts the steps from the first message on, writes each down, and acts at one of them, by number or by name."""
 
-    def __init__(self, at: int | None, act: Callable[[], None], diary: int) -> None:
+    def __init__(self, at: int | str | None, act: Callable[[], None], diary: int) -> None:
         self._at, self._act, self._diary = at, act, diary
         self._count = 0
         self._armed = False
@@ -61,7 +61,8 @@ class Steps:
             number = self._count
             self._count += 1
             os.write(self._diary, f"{number} {label}\n".encode())
-            if number == self._at:
+            if self._at in (number, label):
+                self._at = None
                 self._act()
 
 

@@ -64,37 +64,50 @@ class Sweep:
         self.history = History(folder / "history.jsonl")
         self._lock = Lock()
         self._through = False
+        self._seen: dict[str, None] = {}
         self.calls: list[tuple[Lane, Call]] = []
 
     def strike(self, fault: Fault, ks: Sequence[int]) -> None:
         """One run for each k in turn, on all lanes at once, until a run gets through."""
-        left = iter(ks)
+        self._through = False
+        self._along(fault, ks)
+        assert self._through, "no run got through: there are more steps than were swept"
+
+    def strike_missed(self, fault: Fault, kinds: tuple[str, ...]) -> None:
+        """One run for each step of these kinds that some run took and none was struck at.
+
+        A worker's threads take their steps in an order of their own each time, so that numbers alone may miss some.
+        """
+        struck = {call.point for _lane, call in self.calls}
+        self._along(fault, [point for point in self._seen if point not in struck and point.startswith(kinds)])
+
+    def _along(self, fault: Fault, points: Sequence[int | str]) -> None:
+        left = iter(points)
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             for done in [pool.submit(self._go_along, lane, fault, left) for lane in self.lanes]:
                 done.result()
-        assert self._through, "no run got through: there are more steps than were swept"
 
-    def _go_along(self, lane: Lane, fault: Fault, left: Iterator[int]) -> None:
-        while not self._through:
+    def _go_along(self, lane: Lane, fault: Fault, left: Iterator[int | str]) -> None:
+        while True:
             with self._lock:
-                k = next(left, None)
-            if k is None:
+                at = next(left, None)
+            if at is None or (self._through and isinstance(at, int)):
                 return
-            blow = self._blow(fault, k)
-            call = self.accept(lane, f"{fault.victim}-{k}", fault.page)
-            self._run(lane, call, blow)
+            blow = self._blow(fault, at)
+            call = self.accept(lane, f"{fault.victim}-{at}".replace(" ", "-"), fault.page)
+            self._run(lane, call, blow, at)
             if not call.struck:
                 self._through = True
 
-    def _blow(self, fault: Fault, k: int) -> Blow:
+    def _blow(self, fault: Fault, at: int | str) -> Blow:
         """The blow, once its victim is there."""
         if fault.victim == "worker":
-            return Blow(at=k, drain=fault.drain)
+            return Blow(at=at, drain=fault.drain)
         number = signal.SIGKILL
         if fault.victim == "postgres":
             # Its immediate stop is its crash: a killed postmaster's children only live on a little.
             number = signal.SIGINT if fault.fast else signal.SIGQUIT
-        return Blow(at=k, drain=fault.drain, victim=self.stores.pid(fault.victim), signal=number)
+        return Blow(at=at, drain=fault.drain, victim=self.stores.pid(fault.victim), signal=number)
 
     def accept(self, lane: Lane, name: str, page: str) -> Call:
         """A new call in a project of its own."""
@@ -112,16 +125,22 @@ class Sweep:
             return save_project(self._ledger, project, actor="test").enabled
         return False
 
-    def _run(self, lane: Lane, call: Call, blow: Blow) -> None:
+    def _run(self, lane: Lane, call: Call, blow: Blow, at: int | str) -> None:
         """One worker with one call, up to its end: by the blow, or by leaving when nothing more is to come."""
         launcher = lane.launcher
         launcher.begin(blow, visibility_seconds=NEVER_SECONDS)
         task = lane.send(call)
         self.history.note("sent", call=call.key, task=task)
         wait_until(lambda: self._gone(lane, call, task, blow), seconds=RUN_SECONDS, what=f"{call.key} is over")
-        taken, k = launcher.taken(), blow.at or 0
-        call.at, call.struck = k, len(taken) > k
-        call.point = taken[k] if call.struck else "unstruck"
+        taken = launcher.taken()
+        call.struck = launcher.met(at)
+        if call.struck:
+            call.at = taken.index(at) if isinstance(at, str) else at
+            call.point = taken[call.at]
+        else:
+            call.point = f"never came to {at}" if isinstance(at, str) else "got through"
+        with self._lock:
+            self._seen.update(dict.fromkeys(taken))
         lane.set_aside()
 
     def _gone(self, lane: Lane, call: Call, task: str, blow: Blow) -> bool:
@@ -136,7 +155,7 @@ class Sweep:
     def _given_up(self, lane: Lane, call: Call, blow: Blow) -> bool:
         """The struck store may have taken message or reply along: long after the blow nobody answers any more."""
         if not call.struck:
-            call.struck = len(lane.launcher.taken()) > (blow.at or 0)
+            call.struck = blow.at is not None and lane.launcher.met(blow.at)
             call.struck_at = time.monotonic()
         return call.struck and time.monotonic() - call.struck_at > QUIET_SECONDS
 
