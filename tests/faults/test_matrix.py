@@ -5,6 +5,7 @@ import signal
 from uuid import uuid4
 
 import psutil
+import pytest
 
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, find_ended
@@ -75,6 +76,33 @@ def test_flushed_broker_costs_no_call_its_one_request(sweep: Sweep, lab: LabCont
         trial.release(running)
     assert (trial.ends(), trial.hits()) == (["completed"] * 8, 8)
     told(table, trial)
+
+
+OWNERS_GUARD = "CASE WHEN op.owner = p_owner THEN 'lease' ELSE 'running' END"
+
+
+def test_ledger_that_gives_a_running_call_away_is_caught(sweep: Sweep, lab: LabControl) -> None:
+    """The suite's own proof: with the guard of the owner taken out of the ledger, the witnesses see it."""
+    [(honest,)] = sweep.stores.rows("SELECT pg_get_functiondef('ledger_repeat'::regproc)")
+    assert OWNERS_GUARD in str(honest)
+    sweep.stores.rows(str(honest).replace(OWNERS_GUARD, "'lease'"))
+    try:
+        with pytest.raises(AssertionError, match="at most one request"):
+            give_away(sweep, lab)
+    finally:
+        sweep.stores.rows(str(honest))
+
+
+def give_away(sweep: Sweep, lab: LabControl) -> None:
+    """One call delivered a second time while it runs."""
+    with trying("mutant", sweep, lab) as trial:
+        [call] = trial.calls(gate="mutant")
+        trial.work()
+        trial.lane.send(call)
+        trial.arrived([call])
+        trial.lane.send(call)
+        lab.await_requests(call.target, 2)
+        trial.release([call])
 
 
 # The first insert and the first update wait inside their COMMIT; a sequence remembers also what is rolled back.

@@ -63,7 +63,8 @@ class Trial:
         own = [entry for entry in entries(self.sweep.history.path) if entry.get("call") in keys]
         self.judged = [*own, *witnessed(self.stores, self.lab, calls)]
         self.found = rows(calls, self.judged)
-        assert judge(self.judged, bounds) == []
+        breaches = judge(self.judged, bounds)
+        assert not breaches, breaches
 
 
 @contextmanager
