@@ -21,6 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and "whole_lab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.fault)
+            item.add_marker(pytest.mark.lab)
             if not INSIDE:
                 reason = f"faults need the private internet ({sys.platform}): outrider lab pytest tests/faults"
                 item.add_marker(pytest.mark.skip(reason=reason))
