@@ -28,7 +28,7 @@ END $$;
 CREATE FUNCTION witness_receipt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO witness_receipts VALUES (NEW.operation_id, NEW.body, clock_timestamp()); RETURN NULL;
 END $$;
-CREATE TRIGGER zz_witness AFTER UPDATE ON operations FOR EACH ROW WHEN (NEW.state <> 'pending')
+CREATE TRIGGER zz_witness AFTER UPDATE ON operations FOR EACH ROW WHEN (NEW.state NOT IN ('accepted', 'pending'))
   EXECUTE FUNCTION witness_end();
 CREATE TRIGGER zz_witness AFTER INSERT OR UPDATE ON receipts FOR EACH ROW EXECUTE FUNCTION witness_receipt();
 """
