@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-u
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fetch lab-fetch up test units walks test-long check bench demo lock clean
+.PHONY: help setup fetch lab-fetch up test units walks faults test-long check bench demo lock clean
 MAKEFLAGS += --no-print-directory
 
 help: ## Show this list
@@ -49,16 +49,20 @@ test: setup ## Run the test suite (TESTS=tests/ops narrows it)
 	@$(if $(TESTS),$(BIN)/python -m pytest -m "not long" $(TESTS),$(MAKE) $(SIDE_BY_SIDE) units walks)
 
 units: setup ## Run what needs no private internet around it
-	@$(BIN)/python -m pytest -m "not long" tests --ignore=tests/walks
+	@$(BIN)/python -m pytest -m "not long and not lab" tests --ignore=tests/walks
 
 # Where there are no namespaces the walks are skipped by name; in CI that is a failure.
-walks: setup ## Run the end-to-end walks, in the private internet
+walks: setup ## Run the end-to-end walks and the faults, in the private internet
 	@why=$$($(BIN)/python -c 'from ops.lab import available; print(available() or "")'); \
-	if [ -z "$$why" ]; then exec $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m "not long" tests/walks; fi; \
-	echo "tests/walks skipped: $$why" >&2; test -z "$$CI"
+	if [ -z "$$why" ]; then exec $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m "not long and (walk or lab)" tests/walks tests/faults; fi; \
+	echo "the walks and faults are skipped: $$why" >&2; test -z "$$CI"
 
 test-long: setup ## Run the soaks and full sweeps
-	@$(BIN)/python -m pytest -m long $(TESTS)
+	@$(BIN)/python -m pytest -m "long and not lab" $(TESTS)
+	@$(if $(TESTS),true,$(MAKE) faults)
+
+faults: setup ## Run every fault, in the private internet, and write ops/faults.md
+	@OUTRIDER_FAULT_TABLE=ops/faults.md $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m lab tests/faults
 
 check: setup ## Lint, format check, types, import contracts
 	@$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from ops.lab import channel
 from ops.lab.answers import fold
 from ops.lab.canary import Canary
 from ops.lab.certificates import Authority
-from ops.lab.http import Reply, Request, html
+from ops.lab.http import Reply, Request, html, text
 from ops.lab.journal import Journal
 from ops.lab.web import Web
 from ops.lab.zone import COUNTED, Zone, in_pools
@@ -69,11 +69,16 @@ class Witness(Web):
         ringing = asyncio.get_running_loop().create_task(self._ring())
         self._ringing.add(ringing)
         ringing.add_done_callback(self._ringing.discard)
-        wire = html(f"Counted: {len(self._book)}", *WORDS * 6)
+        wire = self._page(request)
         mode, gate = self._mode(request)
         if mode == "answer":
             return Reply(wire=wire)
         return Reply(wire=self._held(wire, 0 if mode == "hold" else len(wire) // 2, gate))
+
+    def _page(self, request: Request) -> bytes:
+        """A page; under `/plain/` a text, which no extraction process has to read."""
+        title = f"Counted: {len(self._book)}"
+        return text("\n".join((title, *WORDS))) if request.parts()[:1] == ["plain"] else html(title, *WORDS * 6)
 
     def _mode(self, request: Request) -> tuple[str, str]:
         parts = request.parts()

@@ -37,6 +37,12 @@ def test_counting_origin_writes_each_request_down_before_it_answers(control: Lab
     assert [line["target"] for line in control.log() if line["kind"] == "counted"][-1] == "/page?q=1"
 
 
+def test_counting_origin_answers_in_plain_text_under_plain(control: LabControl, go: Go) -> None:
+    (visit,) = go("https://counted.example/plain/a")
+    assert b"Content-Type: text/plain" in visit.head
+    assert len(control.requests("/plain/a")) == 1
+
+
 def test_counting_origin_counts_what_is_never_answered(lab: LabSession, control: LabControl, visit_path: str) -> None:
     with lab.start(sys.executable, visit_path, "https://counted.example/hold/a", stdout=subprocess.PIPE) as visitor:
         assert len(control.await_requests("/hold/a")) == 1

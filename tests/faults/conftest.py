@@ -1,0 +1,65 @@
+"""Faults are made inside the private internet; what judges them can be tested anywhere."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ops.lab.control import LabControl
+from tests.faults.stores import Stores, running_stores
+from tests.faults.sweeping import Sweep, sweeping
+from tests.faults.table import Row, write
+from tests.faults.terms import LEASE_SECONDS
+
+INSIDE = "OUTRIDER_LAB" in os.environ
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Outside a lab what needs one is skipped by name."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and "whole_lab" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.fault)
+            item.add_marker(pytest.mark.lab)
+            if not INSIDE:
+                reason = f"faults need the private internet ({sys.platform}): outrider lab pytest tests/faults"
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def whole_lab() -> LabControl:
+    """The lab around this process, for as long as the session."""
+    return LabControl()
+
+
+@pytest.fixture
+def lab(whole_lab: LabControl) -> Iterator[LabControl]:
+    """The lab, as its zone says; after each test no canary may have seen anything (X5)."""
+    whole_lab.reset()
+    yield whole_lab
+    assert whole_lab.canaries() == []
+
+
+@pytest.fixture(scope="session")
+def table() -> Iterator[dict[str, list[Row]]]:
+    """The sections of the table; written to the file that OUTRIDER_FAULT_TABLE names, if it names one."""
+    sections: dict[str, list[Row]] = {}
+    yield sections
+    if path := os.environ.get("OUTRIDER_FAULT_TABLE"):
+        write(Path(path), LEASE_SECONDS, sections)
+
+
+@pytest.fixture(scope="module")
+def stores(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """Stores for all rows of a file: each row leaves them whole."""
+    assert whole_lab.folder.is_dir()
+    with running_stores(tmp_path_factory.mktemp("stores")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sweep(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sweep]:
+    """A lane on these stores, with one worker after the other."""
+    with sweeping(stores, tmp_path_factory.mktemp("matrix"), 1) as running:
+        yield running
