@@ -181,8 +181,9 @@ def let_go(home: Home) -> None:
     servers = processes.working_in([str(home.postgres.resolve())], "postgres")
     # A cluster whose postmaster is gone ends by itself; the signals help it.
     processes.end(servers, (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
-    pid = pid_file.read_text(errors="replace").partition("\n")[0].strip()
-    if not pid.isdecimal() or processes.born(int(pid)):
-        pid_file.unlink()
+    with suppress(FileNotFoundError):  # a postmaster that ends in order takes the file along
+        pid = pid_file.read_text(errors="replace").partition("\n")[0].strip()
+        if not pid.isdecimal() or processes.born(int(pid)):
+            pid_file.unlink()
     for lie in home.sockets.glob(f".s.PGSQL.{PORT}*"):
-        lie.unlink()
+        lie.unlink(missing_ok=True)
