@@ -53,7 +53,7 @@ def rows(calls: Sequence[Call], said: Iterable[Entry]) -> list[Row]:
             k=_ranges(sorted(call.at for call in there if call.at is not None)),
             egress=max(hits[call.key] for call in there),
             ends=_counted(ends[call.key]["state"] for call in there),
-            seconds=max(ends[call.key]["at"] - ends[call.key]["admitted_at"] for call in there),
+            seconds=round(max(ends[call.key]["at"] - ends[call.key]["admitted_at"] for call in there), 3),
         )
         for point, there in by_point.items()
     ]
