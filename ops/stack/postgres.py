@@ -178,9 +178,10 @@ def let_go(home: Home) -> None:
     pid_file = home.postgres / "postmaster.pid"
     if not pid_file.exists():
         return
-    servers = processes.working_in([str(home.postgres.resolve())], "postgres")
-    # A cluster whose postmaster is gone ends by itself; the signals help it.
-    processes.end(servers, (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
+    # A cluster whose postmaster is gone ends by itself; the signals help it. Looked for again: one that was being
+    # started by the postmaster meanwhile holds the shared memory as well.
+    while servers := processes.working_in([str(home.postgres.resolve())], "postgres"):
+        processes.end(servers, (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL))
     with suppress(FileNotFoundError):  # a postmaster that ends in order takes the file along
         pid = pid_file.read_text(errors="replace").partition("\n")[0].strip()
         if not pid.isdecimal() or processes.born(int(pid)):
