@@ -138,7 +138,7 @@ class Sweep:
             call.at = taken.index(at) if isinstance(at, str) else at
             call.point = taken[call.at]
         else:
-            call.point = f"never came to {at}" if isinstance(at, str) else "got through"
+            call.point = "(the step did not come again)" if isinstance(at, str) else "(got through)"
         with self._lock:
             self._seen.update(dict.fromkeys(taken))
         lane.set_aside()
