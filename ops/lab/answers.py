@@ -35,7 +35,6 @@ class Name:
     a: tuple[Answer, ...] = (Answer(),)
     aaaa: tuple[Answer, ...] = (Answer(),)
     cname: str = ""
-    cname_ttl_seconds: int = 60
 
     def addresses(self) -> tuple[str, ...]:
         """Every address this name ever gives, each once, in order."""

@@ -84,7 +84,9 @@ def test_engine_opens_no_transaction_when_it_reads(ledger):
 
 
 def test_engine_does_not_connect_when_it_is_made():
-    ledger_engine("postgresql://nobody@127.0.0.1:1/nothing", size=1).dispose()
+    engine = ledger_engine("postgresql://nobody@127.0.0.1:1/nothing", size=1)
+    assert engine.pool.checkedin() == engine.pool.checkedout() == 0
+    engine.dispose()
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2"])

@@ -134,6 +134,9 @@ def test_upgrade_keeps_what_a_ledger_of_the_first_revision_holds(scratch_databas
 def test_upgrade_takes_a_database_whose_password_and_name_hold_per_cent_signs(postgres):
     postgres.execute('CREATE DATABASE "a%b"')
     upgrade(postgres.url("a%25b"))
+    engine = ledger_engine(postgres.url("a%25b"), size=1)
+    assert schema_is_current(engine)
+    engine.dispose()
     postgres.execute('DROP DATABASE "a%b" WITH (FORCE)')
 
 
