@@ -12,6 +12,7 @@ WARM = 96  # operations of each kind that nobody counts: threads, connections an
 
 NOOP = Kind("no-op", "bench_noop", "fetch")
 SILENT = Kind("no-op, no reply stored", "bench_noop_silent", "fetch", replies=False)
+BARE = Kind("bare exchange, http", "bench_bare", "fetch", ("http://text.example/",))
 PLAIN = Kind("web_fetch text, http", "web_fetch", "fetch", ("http://text.example/",))
 SECURE = Kind("web_fetch text, https", "web_fetch", "fetch", ("https://text.example/",))
 HTML = Kind("web_fetch HTML, https", "web_fetch", "fetch", PAGES)
@@ -37,13 +38,13 @@ class Effort:
 
 WHOLE = Effort(
     rounds=3,
-    sizes={NOOP: 1500, SILENT: 1500, PLAIN: 600, SECURE: 400, HTML: 400, SLOW_PLAIN: 480, SLOW_HTML: 480},
+    sizes={NOOP: 1500, SILENT: 1500, BARE: 900, PLAIN: 600, SECURE: 400, HTML: 400, SLOW_PLAIN: 480, SLOW_HTML: 480},
     idle_calls=100,
     peer_seconds=4.0,
 )
 QUICK = Effort(
     rounds=1,
-    sizes={NOOP: 900, SILENT: 900, PLAIN: 400, SECURE: 200, HTML: 200, SLOW_PLAIN: 320, SLOW_HTML: 320},
+    sizes={NOOP: 900, SILENT: 900, BARE: 500, PLAIN: 400, SECURE: 200, HTML: 200, SLOW_PLAIN: 320, SLOW_HTML: 320},
     idle_calls=40,
     peer_seconds=2.0,
 )

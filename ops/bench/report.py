@@ -7,7 +7,7 @@ from typing import Any
 
 from ops.bench.account import CLIENT, Memory
 from ops.bench.idle import Latency
-from ops.bench.kinds import HTML, LATENCY_SECONDS, NOOP, PLAIN, SLOW_HTML, SLOW_PLAIN
+from ops.bench.kinds import BARE, HTML, LATENCY_SECONDS, NOOP, PLAIN, SLOW_HTML, SLOW_PLAIN
 from ops.bench.load import Kind, Measured
 from ops.bench.peers import Peer
 from ops.bench.stand import IN_FLIGHT
@@ -162,6 +162,10 @@ def _rest(found: Findings) -> Iterator[str]:
         f"resident: worker {fresh.main / MB:.0f} MB fresh, {peak.main / MB:.0f} MB with {IN_FLIGHT} in flight "
         f"({peak.main / MB / IN_FLIGHT:.1f} MB each, all told), {warm.main / MB:.0f} MB at rest afterwards; extraction "
         f"children {peak.children / MB:.0f} MB"
+    )
+    yield (
+        f"the same parts without guard, ledger or account (bare exchange): {found.ratio(BARE, NOOP):.2f} of a no-op; "
+        f"web_fetch is {found.ratio(PLAIN, BARE):.2f} of them"
     )
     for peer in found.peers:
         yield f"{peer.name}: " + (

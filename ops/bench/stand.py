@@ -62,4 +62,4 @@ def stand() -> Iterator[Stand]:
 def _one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
     """The worker of a single call, with more threads and our no-ops."""
     (worker,) = fleet.one_worker(home, environment)
-    return (replace(worker, argv=(*worker.argv, "-c", str(IN_FLIGHT), "-I", "ops.bench.noop")),)
+    return (replace(worker, argv=(*worker.argv, "-c", str(IN_FLIGHT), "-I", "ops.bench.noop,ops.bench.bare")),)
