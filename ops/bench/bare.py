@@ -9,6 +9,7 @@ import socket
 from io import BytesIO
 from urllib.parse import urlsplit
 
+import certifi
 import pycurl
 
 from broker.app import app
@@ -30,9 +31,10 @@ def fetched(arguments: dict[str, str], context: dict[str, str]) -> None:
     body = BytesIO()
     curl = pycurl.Curl()
     curl.setopt(pycurl.URL, place.geturl())
-    curl.setopt(pycurl.RESOLVE, [f"{host}:{place.port or 80}:{address}"])
+    curl.setopt(pycurl.RESOLVE, [f"{host}:{443 if place.scheme == 'https' else 80}:{address}"])
     curl.setopt(pycurl.WRITEDATA, body)
     curl.setopt(pycurl.NOSIGNAL, 1)
+    curl.setopt(pycurl.CAINFO, os.environ.get("SSL_CERT_FILE") or certifi.where())
     curl.perform()
     curl.close()
 

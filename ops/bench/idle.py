@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from broker import intake
+from broker.app import app
 from ops.bench.stand import AGENT, PROJECTS, Stand
 
 WARM_CALLS = 10
@@ -26,7 +27,8 @@ class Latency:
     """Unit: milliseconds.
 
     Shape: `origin` is a bare request: name looked up, connected, TLS, read to its end. `disk` is one page written
-    durably where the ledger lies: what a commit waits for.
+    durably where the ledger lies: what a commit waits for. `parts` is the round trip of a bare exchange for the same
+    URL: Celery, DNS and libcurl without guard, ledger, extraction or account.
     """
 
     p50: float
@@ -34,6 +36,7 @@ class Latency:
     origin_p50: float
     origin_p99: float
     disk_p50: float
+    parts_p50: float
     calls: int
     completed: int
 
@@ -46,7 +49,11 @@ class Latency:
 def latency(stand: Stand, url: str, calls: int) -> Latency:
     """Calls and bare requests in turn, after a few of each that are not counted."""
     run = uuid4().hex[:12]
-    completed, fleet, origin, disk = 0, [], [], []
+    completed = 0
+    fleet: list[float] = []
+    origin: list[float] = []
+    disk: list[float] = []
+    parts: list[float] = []
     for turn in range(WARM_CALLS + calls):
         context = {"project": PROJECTS[turn % len(PROJECTS)], "agent": AGENT, "run": run, "step": f"{run}-{turn}"}
         spent, outcome = _timed(partial(_call, stand, url, context))
@@ -55,16 +62,25 @@ def latency(stand: Stand, url: str, calls: int) -> Latency:
             fleet.append(spent)
             origin.append(alone)
             disk.append(_timed(partial(_durable, stand.settings.home / "page"))[0])
+            parts.append(_timed(partial(_parts, url, context))[0])
             completed += outcome == "completed"
     return Latency(
         p50=median(fleet), p99=_p99(fleet), origin_p50=median(origin), origin_p99=_p99(origin),
-        disk_p50=median(disk),         calls=calls, completed=completed,
+        disk_p50=median(disk), parts_p50=median(parts), calls=calls, completed=completed,
     )  # fmt: skip
 
 
 def _call(stand: Stand, url: str, context: dict[str, str]) -> str:
     handle = intake.submit("web_fetch", {"url": url}, context)
     return str(intake.await_reply(handle, timeout_seconds=REPLY_SECONDS, ledger=stand.ledger)["outcome"])
+
+
+def _parts(url: str, context: dict[str, str]) -> str:
+    """One bare exchange through the fleet."""
+    sent = app.send_task("bench_bare", kwargs={"arguments": {"url": url}, "context": context}, queue="fetch")
+    sent.get(timeout=REPLY_SECONDS)
+    sent.forget()
+    return ""
 
 
 def _bare(url: str) -> str:
