@@ -29,7 +29,7 @@ def read_in(
 
 def children() -> list[psutil.Process]:
     """The extraction processes of this process."""
-    pids = {child.pid for child in multiprocessing.active_children() if child.name == "pebble_pool_worker"}
+    pids = {child.pid for child in multiprocessing.active_children() if child.name == "outrider-extraction"}
     return [child for child in psutil.Process().children() if child.pid in pids]
 
 
