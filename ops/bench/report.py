@@ -164,7 +164,7 @@ def _rest(found: Findings) -> Iterator[str]:
         f"children {peak.children / MB:.0f} MB"
     )
     yield (
-        f"the same parts without guard, ledger or extraction (bare exchange): {found.ratio(BARE, NOOP):.2f} of a no-op, "
+        f"the same parts without guard, ledger or extraction (bare exchange): {found.ratio(BARE, NOOP):.2f} of no-op, "
         f"idle p50 {idle.parts_p50:.1f} ms; web_fetch reaches {found.ratio(PLAIN, BARE):.2f} of their rate"
     )
     for peer in found.peers:

@@ -4,16 +4,18 @@ libxml2 cannot be interrupted from Python, so a page past its time is ended by a
 to parse, and is read where it is.
 """
 
+from collections.abc import Callable
 from functools import partial
 from queue import Empty, LifoQueue
 from threading import Lock
+from typing import Any, TypeVar
 
 from schemas.deadline import Deadline
 from schemas.document import Document
 from schemas.errors import ExtractionFailed, OutriderError
 from schemas.limits import Limits
 from workers.extract import mime
-from workers.extract.child import Job
+from workers.extract.child import Job, extract_one
 from workers.extract.document import extract
 from workers.extract.process import Process, ProcessDied
 from workers.extract.sniff import sniff
@@ -24,6 +26,8 @@ PLAIN_BYTES = 16_384  # the worst text of this size takes 1 ms; so does the way 
 _JOBS_PER_CHILD = 500  # lxml's string dictionary and Python's arenas only grow
 _LOOK_SECONDS = 0.2  # how often a waiting call looks whether it was taken back
 _ATTEMPTS = 2  # a child that died before it had the page is replaced; the page is innocent
+
+T = TypeVar("T")
 
 
 class ExtractionPool:
@@ -58,11 +62,19 @@ class ExtractionPool:
         if len(body) <= PLAIN_BYTES and sniff(body, mime.parse(content_type)) == "text":
             deadline.check("extracting")
             return extract(body, content_type=content_type, base_url=base_url, limits=limits)
+        return self.run(extract_one, (body, content_type, base_url, limits), deadline)
+
+    def run(self, work: Callable[..., T], arguments: tuple[Any, ...], deadline: Deadline) -> T:
+        """What a module's function makes of the arguments, in a child. Its return annotation says what may come back.
+
+        Raises: the function's own Failed; ExtractionFailed for whatever else it raised, and for a child that outgrew
+        its time or memory or died; RequestTimeout and Cancelled when the call's own deadline says so.
+        """
         for _ in range(_ATTEMPTS):
             child = self._take(deadline)
             seconds = min(self._wall_seconds, deadline.check("extracting"))
             try:
-                outcome = self._asked(child, Job(body, content_type, base_url, limits, seconds), deadline)
+                outcome = self._asked(child, Job(work, arguments, seconds), deadline)
             except ProcessDied as death:
                 if death.at_work:
                     raise ExtractionFailed("The page broke the process that read it.", cause="child_died") from None
@@ -95,7 +107,7 @@ class ExtractionPool:
             except Empty:
                 continue
 
-    def _asked(self, child: Process, job: Job, deadline: Deadline) -> Document | OutriderError:
+    def _asked(self, child: Process, job: Job[T], deadline: Deadline) -> T | OutriderError:
         """The child's outcome; a child that is spent is replaced.
 
         Raises: ProcessDied, ExtractionFailed, RequestTimeout, Cancelled.

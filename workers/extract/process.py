@@ -1,4 +1,4 @@
-"""One extraction process, as its parent holds it: a job goes in, a document or an error comes back, or it is killed."""
+"""One extraction process, as its parent holds it: a job goes in, a value or an error comes back, or it is killed."""
 
 import multiprocessing
 import pickle
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from time import monotonic
+from typing import TypeVar
 from weakref import finalize
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.document import Document
-from schemas.errors import Fact, Failed, OutriderError, revive
-from workers.extract.child import DOCUMENT, DOCUMENTS, ERROR, LENGTH_BYTES, READY, Job, serve
+from schemas.errors import EmptySource, ExtractionFailed, Fact, OutriderError, UnsupportedContentType, revive
+from workers.extract.child import ERROR, LENGTH_BYTES, READY, VALUE, Job, answers_of, serve
 
 START_SECONDS = (
     30.0  # an interpreter and its imports take half a second; on a machine that is starting, many times that
@@ -22,7 +22,9 @@ START_SECONDS = (
 ANSWER_BYTES = 16_000_000  # of a child that was not taken over: 400,000 characters, escaped, take 2.4 MB
 _CHUNK_BYTES = 1 << 18
 _LOOK_SECONDS = 0.2  # how often a waiting call looks whether it was taken back
+T = TypeVar("T")
 _ERRORS = TypeAdapter(tuple[str, str, dict[str, Fact]])
+_ENDS = (EmptySource, ExtractionFailed, UnsupportedContentType)  # the errors that reading a body may end with
 _book = Lock()  # multiprocessing keeps its children in one unlocked set, and reaps whatever it finds there
 
 
@@ -35,7 +37,7 @@ class ProcessDied(Exception):
 
 
 class Process:
-    """A child that extracts one body at a time. Not for two threads at once, but for `end`.
+    """A child that does one job at a time. Not for two threads at once, but for `end`.
 
     Started by spawn: the worker has threads and libcurl in it, and a fork would copy their locks.
     """
@@ -54,7 +56,7 @@ class Process:
             with _book:
                 self._process.start()
 
-    def ask(self, job: Job, check: Callable[[], object]) -> Document | OutriderError:
+    def ask(self, job: Job[T], check: Callable[[], object]) -> T | OutriderError:
         """What became of the job. `check` is called while it waits, and whatever it raises is raised.
 
         After any raise the process is spent: it may still be at work. Raises: ProcessDied, TimeoutError.
@@ -91,16 +93,16 @@ class Process:
         if not self._ready:
             raise ProcessDied(at_work=False)
 
-    def _answer(self, job: Job, until: float, check: Callable[[], object]) -> Document | OutriderError:
+    def _answer(self, job: Job[T], until: float, check: Callable[[], object]) -> T | OutriderError:
         self._line.settimeout(job.seconds)
         self._line.sendall(pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL))
         self._wait(until, check)
         head = self._read(1 + LENGTH_BYTES, until)
         kind, length = head[:1], int.from_bytes(head[1:], "big")
-        if length > ANSWER_BYTES or kind not in {DOCUMENT, ERROR}:
+        if length > ANSWER_BYTES or kind not in {VALUE, ERROR}:
             raise ProcessDied(at_work=True)
         answer = self._read(length, until)
-        return DOCUMENTS.validate_json(answer) if kind == DOCUMENT else _error(answer)
+        return answers_of(job.work).validate_json(answer, strict=True) if kind == VALUE else _error(answer)
 
     def _wait(self, until: float, check: Callable[[], object]) -> None:
         """Until something can be read. Raises: TimeoutError, whatever `check` raises."""
@@ -125,6 +127,6 @@ class Process:
 def _error(answer: bytes) -> OutriderError:
     """The error that the child tells of. Raises: ProcessDied for one that no extraction has."""
     error = revive(*_ERRORS.validate_json(answer))
-    if not isinstance(error, Failed):
+    if not isinstance(error, _ENDS):
         raise ProcessDied(at_work=True)
     return error

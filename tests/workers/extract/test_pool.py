@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from schemas.deadline import Deadline
-from schemas.errors import Cancelled, EmptySource, RequestTimeout, UnsupportedContentType
+from schemas.errors import Cancelled, EmptySource, ExtractionFailed, RequestTimeout, UnsupportedContentType, revive
 from tests.workers.extract.pooling import PATIENCE_SECONDS, SLOW, children, read_in
 from tests.workers.extract.reading import SENTENCE
 from workers.extract.pool import PLAIN_BYTES, ExtractionPool
@@ -35,6 +35,43 @@ def test_pool_raises_the_child_s_own_errors(pool, body, content_type, error):
         read_in(pool, body, content_type)
 
     assert caught.value.__cause__ is None
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def lying(number: int) -> int:
+    return f"{number}"  # type: ignore[return-value]
+
+
+def breaking(text: str) -> int:
+    raise ValueError(text)
+
+
+def crossing(code: str) -> int:
+    raise revive(code, "not an end of reading", {})
+
+
+def test_pool_runs_a_module_s_function_and_gives_what_its_annotation_says(pool):
+    assert pool.run(doubled, (21,), Deadline.after(PATIENCE_SECONDS)) == 42
+
+
+def test_pool_tells_of_a_foreign_exception_its_kind_alone(pool):
+    with pytest.raises(ExtractionFailed) as caught:
+        pool.run(breaking, ("text of the page",), Deadline.after(PATIENCE_SECONDS))
+
+    assert (caught.value.facts, "text of the page" in str(caught.value)) == ({"cause": "ValueError"}, False)
+
+
+@pytest.mark.parametrize(("work", "argument"), [(lying, 7), (crossing, "cancelled"), (crossing, "internal")])
+def test_pool_takes_nothing_from_a_child_that_no_reading_gives(pool, work, argument):
+    """A page that took its child over can neither forge another type nor another kind of end."""
+    with pytest.raises(ExtractionFailed) as caught:
+        pool.run(work, (argument,), Deadline.after(PATIENCE_SECONDS))
+
+    assert caught.value.facts == {"cause": "child_died"}
+    assert read_in(pool, b"<p>alive").text == "alive"
 
 
 def test_pool_serves_32_callers_at_once_and_each_gets_its_own(pool):
