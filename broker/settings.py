@@ -4,6 +4,7 @@ import binascii
 from base64 import b64decode
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -43,6 +44,8 @@ class Settings(BaseSettings):
     sign_key: Path | None = Field(default=None, description="PEM file of the Ed25519 key that signs exported receipts.")
     ca_file: Path | None = Field(default=None, description="PEM bundle to trust instead of certifi's.")
     nameservers: str = Field(default="", description="Comma-separated DNS servers; default: the system's.")
+    search_provider: Literal["duckduckgo", "searxng"] = Field(default="duckduckgo", description="Who is asked.")
+    searxng_url: str | None = Field(default=None, description="https://... of the SearXNG to ask, a public address.")
     flower_port: int = Field(default=5555, ge=1, le=65535)
     gateway_port: int = Field(default=8765, ge=1, le=65535)
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
@@ -72,6 +75,13 @@ class Settings(BaseSettings):
         if self.database_url is None:
             raise StackMissing
         return self.database_url
+
+    def require_searxng_url(self) -> str:
+        """Where the SearXNG is. Raises: ValueError when it was chosen and not named."""
+        if self.searxng_url is None:
+            msg = "OUTRIDER_SEARCH_PROVIDER=searxng needs OUTRIDER_SEARXNG_URL"
+            raise ValueError(msg)
+        return self.searxng_url
 
     def nameserver_list(self) -> tuple[str, ...]:
         """The DNS servers to ask, empty for the system's."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from pydantic import BaseModel
@@ -20,13 +20,15 @@ from schemas.operation import Ending, Lease, OperationState, Request, Stored
 from schemas.receipt import Journal, Sent, canonical, digest_of, hop_fields
 from schemas.reply import Ask, Reply
 from schemas.tool import Tool
-from workers.bench import Bench, Progress
+from workers.bench import PLAIN_GET, Bench, Progress
 from workers.cancel import cancellable
 from workers.hands import Hands
 from workers.net.fetch import fetch
 
 # What is kept of a lease for settling: the ride ends before its lease does.
 SETTLE_SECONDS = 3
+
+T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
 
@@ -84,8 +86,10 @@ def _bench(
 ) -> Bench:
     limits = attempt.tool.profile.limits
 
-    def ride(place: Destination) -> Reply:
-        return fetch(place, Ask(), limits, hands.road, deadline, journal, progress)
+    def ride(place: Destination, ask: Ask = PLAIN_GET) -> Reply:
+        if ask.method not in limits.methods:
+            raise Internal("The tool's profile does not use this method.", method=ask.method)
+        return fetch(place, ask, limits, hands.road, deadline, journal, progress)
 
     def read(reply: Reply) -> Document:
         progress("extracting", {"bytes": len(reply.body)})
@@ -95,12 +99,17 @@ def _bench(
         pages.append(page)
         return page
 
+    def apart(reader: Callable[[bytes, str], T], reply: Reply) -> T:
+        progress("extracting", {"bytes": len(reply.body)})
+        return hands.extraction.run(reader, (reply.body, reply.content_type), deadline)
+
     return Bench(
         limits=limits,
         deadline=deadline,
         budget=attempt.lease.budget,
         ride=ride,
         read=read,
+        apart=apart,
         now=lambda: datetime.now(UTC),
         progress=progress,
     )

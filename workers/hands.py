@@ -7,9 +7,12 @@ from threading import Lock
 
 from broker.app import app
 from broker.ledger.engine import Ledger, ledger_engine
-from broker.settings import settings
+from broker.settings import Settings, settings
 from workers.extract.pool import ExtractionPool
 from workers.net.fetch import Road, road
+from workers.search.duckduckgo import DUCKDUCKGO
+from workers.search.provider import Provider
+from workers.search.searxng import searxng_at
 
 _EXTRACTORS = max(1, min(4, os.cpu_count() or 1))
 _making = Lock()
@@ -22,6 +25,7 @@ class Hands:
     ledger: Ledger
     road: Road
     extraction: ExtractionPool
+    search: Provider = DUCKDUCKGO
 
 
 def hands() -> Hands:
@@ -37,7 +41,13 @@ def _hands_of(_pid: int) -> Hands:
         ledger=ledger_engine(found.require_database_url(), size=app.conf.worker_concurrency),
         road=road(nameservers=found.nameserver_list(), ca_file=found.ca_file),
         extraction=ExtractionPool(_EXTRACTORS),
+        search=_provider(found),
     )
+
+
+def _provider(found: Settings) -> Provider:
+    """The deployment's one search provider: no other stands in for it. Raises: EndpointUnfit."""
+    return searxng_at(found.require_searxng_url()) if found.search_provider == "searxng" else DUCKDUCKGO
 
 
 def lay_down() -> None:

@@ -23,11 +23,10 @@ from broker.orders import Order, read_order
 from schemas.context import Context
 from schemas.envelope import Envelope, ErrorOut, replay
 from schemas.errors import Internal, LedgerUnavailable, OperationInProgress, OutriderError
-from schemas.limits import Limits
 from schemas.operation import Lease, Request, Running, Stored
 from schemas.tool import Tool
 from workers.attempt import Attempt, carry_out
-from workers.bench import Bench
+from workers.bench import Bench, Rules
 from workers.hands import hands
 from workers.opening import PART, answer_known, open_call, read_opening, turn_away
 from workers.telling import asks_for_progress, tell_closing, teller
@@ -47,12 +46,12 @@ class Craft(Generic[A, P]):
     """What one tool needs done: judge its arguments before admission, perform the admitted call."""
 
     tool: Tool
-    prepare: Callable[[A, Limits], P]
+    prepare: Callable[[A, Rules], P]
     perform: Callable[[A, P, Bench], BaseModel]
 
 
 def handles(
-    tool: Tool, *, prepare: Callable[[A, Limits], P]
+    tool: Tool, *, prepare: Callable[[A, Rules], P]
 ) -> Callable[[Callable[[A, P, Bench], BaseModel]], Craft[A, P]]:
     """Make the decorated function the tool's handler and its Celery task. `prepare` sends nothing. Raises: Refused."""
 
@@ -105,7 +104,7 @@ def _answer(
     if not positional and set(named) == {PART}:
         return _answer_accepted(craft, task, named[PART], started)
     order = read_order(craft.tool, positional, named)
-    prepared = craft.prepare(order.args, craft.tool.profile.limits)
+    prepared = craft.prepare(order.args, _rules(craft.tool))
     request = _request(craft.tool, order, task)
     admission = admit(hands().ledger, request)
     match admission:
@@ -128,7 +127,7 @@ def _answer_accepted(craft: Craft[Any, Any], task: Task[Any, Any], operation_id:
             return opening
         try:
             order, progress = read_opening(opening)
-            prepared = craft.prepare(order.args, craft.tool.profile.limits)
+            prepared = craft.prepare(order.args, _rules(craft.tool))
             request = _request(craft.tool, order, task)
             admission = admit(hands().ledger, request)
         except LedgerUnavailable:
@@ -142,6 +141,10 @@ def _answer_accepted(craft: Craft[Any, Any], task: Task[Any, Any], operation_id:
         return answer_known(craft.tool, admission)
     attempt = Attempt(craft.tool, request, admission, started, lambda bench: craft.perform(order.args, prepared, bench))
     return carry_out(attempt, hands(), teller(task, asked=progress))
+
+
+def _rules(tool: Tool) -> Rules:
+    return Rules(limits=tool.profile.limits, provider=hands().search)
 
 
 def _request(tool: Tool, order: Order, task: Task[Any, Any]) -> Request:

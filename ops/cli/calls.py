@@ -1,7 +1,8 @@
-"""`outrider fetch` and `outrider call`: one tool call, its result on stdout, its account on stderr."""
+"""`outrider fetch`, `search` and `call`: one tool call, its result on stdout, its account on stderr."""
 
 import io
 import json
+import textwrap
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
@@ -45,6 +46,26 @@ def fetch(
     arguments = {"url": url, "maxChars": max_chars, "offset": offset, "expectedHash": expected_hash}
     given = {name: value for name, value in arguments.items() if value is not None}
     _carry(Call("web_fetch", given, own_context()), lambda value: give(text_of(value, form)), as_json=as_json)
+
+
+def search(  # noqa: PLR0913 - the tool's own five arguments
+    query: Annotated[str, typer.Argument(help="Public words to search for.", metavar="QUERY")],
+    *,
+    max_results: Annotated[int | None, typer.Option(help="Most results wanted, 1 to 10.")] = None,
+    site: Annotated[str | None, typer.Option(help="Only results of this public domain.", metavar="DOMAIN")] = None,
+    time_range: Annotated[str | None, typer.Option(help="d, w, m or y: past day to past year, a hint.")] = None,
+    region: Annotated[str | None, typer.Option(help="Region code such as us-en or wt-wt, a hint.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole envelope, alone, on stdout.")] = False,
+) -> None:
+    """Search the public web through the fleet, and print what was found.
+
+    The query goes to the deployment's search provider. Progress and the receipt line go to stderr. Ctrl-C cancels.
+
+    Example: outrider search "PostgreSQL transaction isolation" --site postgresql.org
+    """
+    arguments = {"query": query, "maxResults": max_results, "site": site, "timeRange": time_range, "region": region}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    _carry(Call("web_search", given, own_context()), lambda value: give(list_of(value)), as_json=as_json)
 
 
 def call(
@@ -109,6 +130,15 @@ def text_of(value: dict[str, Any], form: Format) -> str:
             console.print(Markdown(content, hyperlinks=False))
         return "\n".join(line.rstrip() for line in captured.get().splitlines())
     return content
+
+
+def list_of(value: dict[str, Any]) -> str:
+    """Found results as a list to read: title, address and snippet of each."""
+    entries = []
+    for number, one in enumerate(value["results"], start=1):
+        snippet = textwrap.fill(one["snippet"], _TEXT_COLUMNS, initial_indent="   ", subsequent_indent="   ")
+        entries.append("\n".join(line for line in (f"{number}. {one['title']}", f"   {one['url']}", snippet) if line))
+    return "\n\n".join(entries) or f"{value['provider']} found nothing."
 
 
 def _account(answer: Answer) -> None:

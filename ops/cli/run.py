@@ -14,6 +14,7 @@ _HELP = (
 )
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=_HELP, pretty_exceptions_enable=False)
 app.command()(calls.fetch)
+app.command()(calls.search)
 app.command()(calls.call)
 app.command()(serving.up)
 app.command()(serving.drain)
@@ -28,7 +29,7 @@ app.command(context_settings={"ignore_unknown_options": True, "help_option_names
 
 
 # These own processes: they look at the signals themselves, and end what they began.
-_OWNERS = ("fetch", "call", "up")
+_OWNERS = ("fetch", "search", "call", "up")
 
 
 def run(words: list[str]) -> int:

@@ -12,13 +12,14 @@ from typing import Any
 from ops.lab import channel, origin
 from ops.lab.answers import fold
 from ops.lab.certificates import NAMELESS, Authority
+from ops.lab.engine import SEARCHED
 from ops.lab.hostile import HOSTILE
 from ops.lab.http import Behaviour, Reply, Request, Responder, text
 from ops.lab.journal import Journal
 from ops.lab.sites import HONEST
 from ops.lab.zone import COUNTED, Host, Zone, fresh_addresses, placed, read_host
 
-BEHAVIOURS: Mapping[str, Behaviour] = HONEST | HOSTILE
+BEHAVIOURS: Mapping[str, Behaviour] = HONEST | HOSTILE | SEARCHED
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.lab.answers import Answer, Name, fold, read_name
+from ops.lab.engine import SEARCHED
 from ops.lab.errors import ZoneWrong
 from ops.lab.hostile import HOSTILE
 from ops.lab.sites import HONEST
@@ -19,7 +20,7 @@ PORT_KINDS = frozenset({"http", "https", "tcp_silent"})
 CERTIFICATES = frozenset({"good", "expired", "wrong_name", "self_signed", "unknown_ca"})
 # The site of hosts that the witness serves, in a process of its own.
 COUNTED = "counted"
-SITES = frozenset({"", COUNTED, *HONEST, *HOSTILE})
+SITES = frozenset({"", COUNTED, *HONEST, *HOSTILE, *SEARCHED})
 OWN_KEYS = frozenset({"about", "site", "listen", "dead", "blackhole", "ports", "certificate", "A", "AAAA", "CNAME"})
 
 Network = IPv4Network | IPv6Network

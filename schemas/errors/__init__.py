@@ -50,6 +50,7 @@ from schemas.errors.network import (
     UnsupportedContentEncoding,
     UnsupportedContentType,
 )
+from schemas.errors.search import QueryTooLong, SourceBlocked, SourceChanged
 from schemas.errors.tree import Broken, Fact, Failed, OutriderError, Refused
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "OutcomeUnknown",
     "OutriderError",
     "ProjectBusy",
+    "QueryTooLong",
     "RateLimited",
     "RedirectBlocked",
     "RedirectLimit",
@@ -93,6 +95,8 @@ __all__ = [
     "RunQuotaExhausted",
     "SecretInUrl",
     "SettingsChanged",
+    "SourceBlocked",
+    "SourceChanged",
     "SourceUnavailable",
     "StackUnavailable",
     "StepQuotaExhausted",

@@ -5,10 +5,9 @@ import json
 from schemas.destination import Destination
 from schemas.document import Document, Link
 from schemas.errors import ChangedContent, InvalidArguments
-from schemas.limits import Limits
 from schemas.reply import Reply
 from schemas.tools.web_fetch import NOTICE, TOOL, Args, BudgetOut, LinkOut, Result
-from workers.bench import Bench
+from workers.bench import Bench, Rules
 from workers.net.judge import judge_place
 from workers.shift import handles
 
@@ -16,10 +15,10 @@ TITLE_CHARS = 300  # a title is a line; longer ones are keyword lists
 LINKS_BYTES = 16_000  # a quarter of the reply: the text comes first
 
 
-def place_of(args: Args, limits: Limits) -> Destination:
+def place_of(args: Args, rules: Rules) -> Destination:
     """Where the call wants to go, judged as far as can be said without a packet. Raises: Refused."""
     place = Destination.parse(args.url)
-    judge_place(place, limits)
+    judge_place(place, rules.limits)
     return place
 
 

@@ -13,6 +13,7 @@ from ops.cli.serving import without_password
 
 COMMANDS = [
     ("fetch",),
+    ("search",),
     ("call",),
     ("up",),
     ("drain",),

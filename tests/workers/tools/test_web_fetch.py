@@ -38,6 +38,7 @@ def bench_of(document: Document) -> Bench:
         budget=BudgetLeft(39, 199),
         ride=lambda _place: reply,
         read=lambda _reply: document,
+        apart=lambda reader, reply: reader(reply.body, reply.content_type),
         now=lambda: datetime(2026, 11, 30, 12, tzinfo=UTC),
         progress=lambda _stage, _facts: None,
     )

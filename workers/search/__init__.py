@@ -1,0 +1,1 @@
+"""Search providers: what is asked of each, and what its answer means."""
