@@ -48,7 +48,7 @@ def fetch(
     _carry(Call("web_fetch", given, own_context()), lambda value: give(text_of(value, form)), as_json=as_json)
 
 
-def search(  # noqa: PLR0913 - the tool's own five arguments
+def search(
     query: Annotated[str, typer.Argument(help="Public words to search for.", metavar="QUERY")],
     *,
     max_results: Annotated[int | None, typer.Option(help="Most results wanted, 1 to 10.")] = None,

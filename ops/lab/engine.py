@@ -13,7 +13,8 @@ BANG_TARGET = "https://counted.example/bang"
 
 _HEAD = (
     '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} at DuckDuckGo</title></head><body>'
-    '<div id="header"><form id="search_form" action="/html/" method="post"><input name="q" value="{title}"></form></div>'
+    '<div id="header"><form id="search_form" action="/html/" method="post">'
+    '<input name="q" value="{title}"></form></div>'
     '<div id="zero_click_abstract">An <a href="https://instant.example/">instant answer</a> that is no result.</div>'
     '<div class="serp__results"><div id="links" class="results">'
 )
