@@ -21,7 +21,8 @@ QUERY_CHARS = 1_300  # what the arguments can make: 1,000 characters, and a site
 
 _RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
 _EVERYWHERE = "wt"  # DuckDuckGo's word for all regions
-_TURNED_AWAY = ("captcha", "access denied", "too many requests", "suspended")
+# "Suspended: " stands before each of an engine's reasons for as long as it is left alone, also before "timeout".
+_TURNED_AWAY = ("captcha", "access denied", "too many requests")
 
 
 class EndpointUnfit(ValueError):
