@@ -89,6 +89,11 @@ class Fleet:
         """One web_fetch through a worker, from message to envelope."""
         return self.reply(self.send(url, context=context, **more))
 
+    def search(self, query: str, *, context: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+        """One web_search through a worker, in a project of its own unless a context is given: searches wait in turn."""
+        where = context or self.context(project=self.project())
+        return self.reply(intake.submit("web_search", {"query": query, **more}, where))
+
     def processes(self, *words: str) -> list[psutil.Process]:
         """The fleet's processes whose command line holds all of these words, oldest first."""
         found = []
