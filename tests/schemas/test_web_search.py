@@ -24,7 +24,11 @@ def test_arguments_are_taken_or_refused_by_their_field(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("site", "name"),
-    [("PostgreSQL.ORG.", "postgresql.org"), ("bücher.example", "xn--bcher-kva.example"), ("日本語。jp", "xn--wgv71a119e.jp")],
+    [
+        ("PostgreSQL.ORG.", "postgresql.org"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("日本語。jp", "xn--wgv71a119e.jp"),
+    ],
 )
 def test_site_becomes_the_name_that_results_carry(site: str, name: str) -> None:
     """M86, M87"""

@@ -19,6 +19,7 @@ from celery import Celery
 from psycopg2 import sql
 from redis import Redis
 
+from broker import intake
 from ops.lab.control import LabControl
 from tests.fleet import HOUSE, Fleet, wait_until
 from tests.stores import rows
@@ -164,6 +165,28 @@ def test_query_and_page_text_are_nowhere_once_the_reply_was_read(fleet: Fleet, l
     assert canary in done["value"]["content"]
     assert (failed["error"]["code"], refused["error"]["code"]) == ("http_error", "secret_in_url")
     assert canary not in json.dumps([failed, refused])
+    assert leaks(fleet, canary) == []
+
+
+def test_search_s_words_and_results_are_nowhere_once_the_reply_was_read(
+    fleet: Fleet, lab: LabControl, canary: str
+) -> None:
+    """M119, M141, M154, M157, C9: of a search that found, was blocked, was refused, and was accepted by the ledger."""
+    done = fleet.search(f"{canary}query words")
+    accepted = intake.submit(
+        "web_search", {"query": f"{canary}accepted"}, fleet.context(project=fleet.project()), ledger=fleet.ledger
+    )
+    assert canary in fleet.reply(accepted)["value"]["results"][0]["title"]
+    lab.site("html.duckduckgo.com", site="page", status=403, body=f"{canary}page")
+    failed = fleet.search(f"{canary}blocked")
+    lab.site("html.duckduckgo.com", site="redirect", to=f"https://good.example/{canary}")
+    moved = fleet.search(f"{canary}moved")
+    refused = fleet.search(f"{canary}{'x' * 500}")
+    named = fleet.search("x", site=f"{canary}.local")
+    assert canary in done["value"]["results"][0]["snippet"]
+    codes = [one["error"]["code"] for one in (failed, moved, refused, named)]
+    assert codes == ["source_blocked", "redirect_blocked", "query_too_long_for_provider", "invalid_arguments"]
+    assert canary not in json.dumps([failed, moved, refused, named])
     assert leaks(fleet, canary) == []
 
 

@@ -47,7 +47,12 @@ def test_link_is_left_out(link: str) -> None:
 
 @pytest.mark.parametrize(
     "link",
-    ["https://duckduckgo.com/about", "https://notdoubleclick.net/", "http://good.example/", "https://good.example/#part"],
+    [
+        "https://duckduckgo.com/about",
+        "https://notdoubleclick.net/",
+        "http://good.example/",
+        "https://good.example/#part",
+    ],
 )
 def test_link_is_kept(link: str) -> None:
     assert urls(link) == [link]

@@ -1,0 +1,84 @@
+"""Searches racing in the ledger: 20 a step, 100 a run, one active, two seconds apart (M142-M147)."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from broker.ledger.operations import admit, settle
+from schemas import errors
+from schemas.operation import Lease
+from schemas.profiles import WEB_FETCH, WEB_SEARCH
+from tests.broker.ledger.test_races import RACERS, crowd, deadlocks
+from tests.ledger_calls import failed, request, run_sql
+
+# The gap is short where the quota is raced for: it is kept all the same, and 120 starts would take four minutes.
+BRISK = replace(WEB_SEARCH, quota=replace(WEB_SEARCH.quota, gap_seconds=0.005))
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "admitted"),
+    [
+        (lambda _: {}, errors.StepQuotaExhausted, 20),
+        (lambda n: {"step": f"s{n}"}, errors.RunQuotaExhausted, 100),
+    ],
+    ids=["M142-step-of-20", "M143-run-of-100-with-children"],
+)
+def test_ledger_admits_exactly_the_search_quota_when_200_race_for_it(open_ledger, ledger_url, names, error, admitted):
+    """M147. Who finds it busy or too early asks again, as callers do."""
+    before = deadlocks(open_ledger)
+
+    def race(engine, number):
+        one = request(profile=BRISK, **names(number))
+        while True:
+            try:
+                lease = admit(engine, one, patience_seconds=60)
+            except (errors.ProjectBusy, errors.Cooldown):
+                continue
+            except error:
+                return 0
+            settle(engine, lease, failed(), patience_seconds=60)
+            return 1
+
+    with crowd(ledger_url, RACERS) as run:
+        assert sum(run(race, range(RACERS))) == admitted
+    assert run_sql(open_ledger, "SELECT count(*) FROM operations") == [(admitted,)]
+    starts = [at for (at,) in run_sql(open_ledger, "SELECT admitted_at FROM operations ORDER BY admitted_at")]
+    assert all(earlier < later for earlier, later in pairwise(starts))
+    assert deadlocks(open_ledger) == before
+
+
+def test_ledger_admits_one_search_when_32_start_together(open_ledger, ledger_url):
+    """M144, M145: the others are busy or early, and know for how long."""
+
+    def race(engine, _number):
+        try:
+            return admit(engine, request(profile=WEB_SEARCH))
+        except (errors.ProjectBusy, errors.Cooldown) as refused:
+            return refused
+
+    with crowd(ledger_url, 32) as run:
+        found = run(race, range(32))
+    assert Counter(isinstance(one, Lease) for one in found) == {True: 1, False: 31}
+    waits = [one.facts["retry_after_seconds"] for one in found if not isinstance(one, Lease) and one.facts]
+    assert all(0 < wait <= 45 for wait in waits)
+
+
+def test_search_and_fetch_are_counted_apart_when_both_race(open_ledger, ledger_url):
+    """M146: a run's fetches and searches neither spend nor block each other."""
+
+    def race(engine, number):
+        one = request(profile=BRISK if number % 2 else WEB_FETCH)
+        while True:
+            try:
+                lease = admit(engine, one, patience_seconds=60)
+            except (errors.ProjectBusy, errors.Cooldown):
+                continue
+            except errors.StepQuotaExhausted:
+                return None
+            settle(engine, lease, failed(), patience_seconds=60)
+            return one.tool.profile.family
+
+    with crowd(ledger_url, 100) as run:
+        assert Counter(run(race, range(100))) == {"search": 20, "fetch": 40, None: 40}
