@@ -39,7 +39,6 @@ WEB_SEARCH = Profile(
         methods=("POST",),
         gzip=True,
         reply_bytes=64_000,
-        links_max=10,
     ),
     quota=Quota(step_max=20, run_max=100, active_max=1, gap_seconds=2.0),
 )
