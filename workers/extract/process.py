@@ -13,7 +13,17 @@ from weakref import finalize
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.errors import EmptySource, ExtractionFailed, Fact, OutriderError, UnsupportedContentType, revive
+from schemas.errors import (
+    EmptySource,
+    ExtractionFailed,
+    Fact,
+    OutriderError,
+    SourceBlocked,
+    SourceChanged,
+    SourceUnavailable,
+    UnsupportedContentType,
+    revive,
+)
 from workers.extract.child import ERROR, LENGTH_BYTES, READY, VALUE, Job, answers_of, serve
 
 START_SECONDS = (
@@ -24,7 +34,8 @@ _CHUNK_BYTES = 1 << 18
 _LOOK_SECONDS = 0.2  # how often a waiting call looks whether it was taken back
 T = TypeVar("T")
 _ERRORS = TypeAdapter(tuple[str, str, dict[str, Fact]])
-_ENDS = (EmptySource, ExtractionFailed, UnsupportedContentType)  # the errors that reading a body may end with
+# The errors that reading a body may end with: of a page, and of a search provider's answer.
+_ENDS = (EmptySource, ExtractionFailed, UnsupportedContentType, SourceBlocked, SourceChanged, SourceUnavailable)
 _book = Lock()  # multiprocessing keeps its children in one unlocked set, and reaps whatever it finds there
 
 

@@ -87,7 +87,7 @@ def _parsed(body: bytes) -> dict[str, Any]:
 def _hit(entry: Any) -> Hit | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
         return None
-    return Hit(_text(entry.get("title")), entry["url"], _text(entry.get("content")))
+    return Hit(_text(entry.get("title")), clean(entry["url"]), _text(entry.get("content")))
 
 
 def _insist_on_answers(unresponsive: Sequence[Any]) -> None:

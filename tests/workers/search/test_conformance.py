@@ -1,20 +1,22 @@
 """The seam's claims, held against each provider: the same question, the same outcomes, whoever is asked."""
 
 import json
-import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 import pytest
 
 from ops.lab.engine import CHALLENGE, NO_RESULTS, block, results_page
+from schemas.deadline import Deadline
 from schemas.errors import QueryTooLong, SourceBlocked, SourceChanged
 from schemas.limits import Limits
 from schemas.profiles import WEB_SEARCH
+from workers.extract.pool import ExtractionPool
 from workers.net.curl_options import check
 from workers.net.judge import judge_place
 from workers.search.duckduckgo import DUCKDUCKGO
-from workers.search.provider import Provider, Wanted
+from workers.search.provider import Hit, Provider, Wanted
 from workers.search.searxng import searxng_at
 
 LIMITS: Limits = WEB_SEARCH.limits
@@ -61,6 +63,13 @@ CASES = {
 @pytest.fixture(params=CASES, name="case")
 def case_of(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ExtractionPool]:
+    made = ExtractionPool(1)
+    yield made
+    made.close()
 
 
 def fields(case: Case, **wanted: str) -> dict[str, list[str]]:
@@ -129,10 +138,17 @@ def test_turned_away_and_changed_are_told_apart_and_never_an_empty_list(case: Ca
     assert blocked.value.facts["provider"] == changed.value.facts["provider"] == case.provider.name
 
 
-def test_reader_goes_to_a_process_of_its_own(case: Case) -> None:
-    """It crosses by its name, and its outcomes pickle."""
-    read = pickle.loads(pickle.dumps(case.provider.read))  # noqa: S301 - our own
-    assert pickle.loads(pickle.dumps(read(case.found, case.kind))) == read(case.found, case.kind)  # noqa: S301 - our own
+def test_reader_works_in_a_process_of_its_own(case: Case, pool: ExtractionPool) -> None:
+    """It crosses by its name; its hits and its own errors come back whole."""
+
+    def read(body: bytes) -> tuple[Hit, ...]:
+        return pool.run(case.provider.read, (body, case.kind), Deadline.after(60))
+
+    assert read(case.found) == case.provider.read(case.found, case.kind)
+    assert read(case.nothing) == ()
+    with pytest.raises(SourceBlocked) as blocked:
+        read(case.blocked)
+    assert blocked.value.facts["provider"] == case.provider.name
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 40, 200, 1_000])

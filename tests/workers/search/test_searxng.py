@@ -53,7 +53,7 @@ def test_answer_that_is_no_list_of_results_says_which(body: bytes, kind: type[Ou
 
 
 def test_odd_entries_are_left_out_and_odd_texts_are_empty() -> None:
-    answer = {"results": [{"url": "https://a.example/", "title": None, "content": ["x"]}, {"url": 7}, None]}
+    answer = {"results": [{"url": "https://a.example/\ud800", "title": None, "content": ["x"]}, {"url": 7}, None]}
     (hit,) = read_answer(json.dumps(answer).encode(), "")
     assert (hit.title, hit.link, hit.snippet) == ("", "https://a.example/", "")
 
