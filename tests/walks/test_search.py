@@ -225,7 +225,7 @@ def test_cookie_of_the_provider_is_not_brought_back(fleet: Fleet, lab: LabContro
 
 def test_settings_saved_during_a_search_withhold_its_results(fleet: Fleet, lab: LabControl) -> None:
     """M138, M139: any save will do, also one that changes nothing."""
-    lab.site(HOST, site="wire", replies=[{"body": FOUND, "delay_ms": 3_000}])
+    lab.site(HOST, site="wire", replies=[{"body": FOUND, "delay_ms": 6_000}])
     project = fleet.project()
     handle = intake.submit("web_search", {"query": "words"}, fleet.context(project=project))
     wait_until(lab.hits, seconds=30, what="the request at the provider")
