@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from broker.ledger.calls import Row, call
+from broker.ledger.denials import BUDGETS, note_denial
 from schemas.errors import InvalidArguments, SettingsChanged
 from schemas.operation import BudgetLeft, Ending, Lease, OperationState, Request, Running, Stored
 from schemas.receipt import digest_of
@@ -34,11 +35,15 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
     `project_busy` and `cooldown` carry the fact `retry_after_seconds` where it is known: by then at the latest a slot
     or a start is free. Unit: a try lasts at most 5 s, so patience may be outrun by as much.
     Raises: CapabilityDisabled, AgentNotPermitted, StepQuotaExhausted, RunQuotaExhausted, ProjectBusy, Cooldown,
-    CallConflict: nothing is left behind by these. LedgerUnavailable: the call may be admitted, and its lease will end.
+    CallConflict: no reservation is left behind by these. LedgerUnavailable: the call may be admitted, and its lease will end.
     """
     if max(len(request.key), len(request.task_id)) > KEY_CHARS:
         raise InvalidArguments("The call's id is too long.", field="call", limit=KEY_CHARS)
-    row = call(engine, ADMIT, _request_values(request), patience_seconds=patience_seconds)
+    try:
+        row = call(engine, ADMIT, _request_values(request), patience_seconds=patience_seconds)
+    except BUDGETS as error:
+        note_denial(engine, request, error.code)
+        raise
     answer = named(row)
     if answer["verdict"] == "stored":
         return stored_of(answer)

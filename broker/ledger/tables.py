@@ -6,6 +6,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Double,
     ForeignKey,
     Identity,
     Index,
@@ -121,6 +122,7 @@ RECEIPTS = Table(
     Column("link", Text, nullable=False),
     CheckConstraint("digest ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="digest"),
     CheckConstraint("link ~ '^sha-256=:[A-Za-z0-9+/]{43}=:$'", name="link"),
+    Index("ix_receipts_written_at", "written_at", "operation_id"),
 )
 
 CHAINS = Table(
@@ -179,4 +181,48 @@ AUDIT = Table(
     Column("project", Text, nullable=False),
     Column("facts", JSONB, nullable=False),
     Index("ix_audit_project", "project", "id"),
+)
+
+TALLY_MARK = Table(
+    "tally_mark",
+    METADATA,
+    Column("id", Integer, CheckConstraint("id = 1", name="id"), nullable=False),
+    Column("written_at", INSTANT, nullable=False),
+    Column("operation_id", Uuid(as_uuid=False), nullable=False),
+    PrimaryKeyConstraint("id"),
+    postgresql_with=REWRITTEN,
+)
+
+TALLY_ENDS = Table(
+    "tally_ends",
+    METADATA,
+    Column("tool", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("count", BigInteger, CheckConstraint("count >= 1", name="count"), nullable=False),
+    PrimaryKeyConstraint("tool", "state", "code"),
+    postgresql_with=REWRITTEN,
+)
+
+TALLY_TIMES = Table(
+    "tally_times",
+    METADATA,
+    Column("tool", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("at_most", Double, nullable=False),
+    Column("count", BigInteger, CheckConstraint("count >= 1", name="count"), nullable=False),
+    Column("seconds", Double, CheckConstraint("seconds >= 0", name="seconds"), nullable=False),
+    PrimaryKeyConstraint("tool", "phase", "at_most"),
+    postgresql_with=REWRITTEN,
+)
+
+DENIALS = Table(
+    "denials",
+    METADATA,
+    Column("project", Text, nullable=False),
+    Column("family", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("count", BigInteger, CheckConstraint("count >= 1", name="count"), nullable=False),
+    PrimaryKeyConstraint("project", "family", "code"),
+    postgresql_with=REWRITTEN,
 )
