@@ -47,6 +47,7 @@ class Settings(BaseSettings):
     search_provider: Literal["duckduckgo", "searxng"] = Field(default="duckduckgo", description="Who is asked.")
     searxng_url: str | None = Field(default=None, description="https://... of the SearXNG to ask, a public address.")
     flower_port: int = Field(default=5555, ge=1, le=65535)
+    metrics_port: int = Field(default=9464, ge=1, le=65535)
     gateway_port: int = Field(default=8765, ge=1, le=65535)
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
 

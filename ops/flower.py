@@ -2,11 +2,11 @@
 
 import secrets
 import signal
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ops.stack import ports
 from ops.stack.child import HOUSE, Part
 from ops.stack.home import Home
 
@@ -35,7 +35,7 @@ class Entry:
 
 def make_entry(port: int) -> Entry:
     """An entry at the wanted port; at a free one where that is taken."""
-    return Entry(port=port if _is_free(port) else _free_port(), password=secrets.token_urlsafe(16))
+    return Entry(port=ports.choose(port), password=secrets.token_urlsafe(16))
 
 
 def part(home: Home, environment: Mapping[str, str], entry: Entry) -> Part:
@@ -50,22 +50,5 @@ def part(home: Home, environment: Mapping[str, str], entry: Entry) -> Part:
         environment=dict(environment) | {"FLOWER_BASIC_AUTH": f"{USER}:{entry.password}"},
         stops=((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)),  # it holds nothing that is worth waiting for
         hurried_stops=((signal.SIGKILL, 5.0),),
-        is_ready=lambda: not _is_free(entry.port),
+        is_ready=lambda: not ports.is_free(entry.port),
     )
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -58,9 +58,13 @@ class Hop:
 
 @dataclass(slots=True)
 class Journal:
-    """The hops of one operation, in order: append-only, readable also after the walk has raised."""
+    """The hops of one operation, in order: append-only, readable also after the walk has raised.
+
+    Unit: `extractions` are the milliseconds of each extraction, also of one that failed.
+    """
 
     hops: list[Hop] = field(default_factory=list)
+    extractions: list[float] = field(default_factory=list)
 
     def write(self, hop: Hop) -> None:
         """Keep one more hop."""

@@ -93,9 +93,13 @@ def _bench(
 
     def read(reply: Reply) -> Document:
         progress("extracting", {"bytes": len(reply.body)})
-        page = hands.extraction.extract(
-            reply.body, content_type=reply.content_type, base_url=reply.place.href, limits=limits, deadline=deadline
-        )
+        began = monotonic()
+        try:
+            page = hands.extraction.extract(
+                reply.body, content_type=reply.content_type, base_url=reply.place.href, limits=limits, deadline=deadline
+            )
+        finally:
+            journal.extractions.append((monotonic() - began) * 1000)
         pages.append(page)
         return page
 
@@ -149,13 +153,21 @@ def _told(attempt: Attempt, found: Found, journal: Journal, pages: list[Document
     """What is settled: the account, or, where it cannot be written down, that we broke and whether a request left."""
     sent = journal.sent()
     try:
-        return found, _ending(attempt, found, sent, [hop_fields(hop) for hop in journal.hops], pages)
+        hops = [hop_fields(hop) for hop in journal.hops]
+        return found, _ending(attempt, found, sent, hops, pages, journal.extractions)
     except Exception as error:  # noqa: BLE001 - an admitted call must end, whatever its account held
         broken = Found(None, _fault(attempt, error))
-        return broken, _ending(attempt, broken, sent, [], [])
+        return broken, _ending(attempt, broken, sent, [], [], [])
 
 
-def _ending(attempt: Attempt, found: Found, sent: Sent, hops: list[dict[str, Any]], pages: list[Document]) -> Ending:
+def _ending(
+    attempt: Attempt,
+    found: Found,
+    sent: Sent,
+    hops: list[dict[str, Any]],
+    pages: list[Document],
+    extractions: list[float],
+) -> Ending:
     error = None if found.error is None else ErrorOut.of(found.error)
     request, lease = attempt.request, attempt.lease
     body = canonical(
@@ -166,6 +178,7 @@ def _ending(attempt: Attempt, found: Found, sent: Sent, hops: list[dict[str, Any
             "call": request.key,
             "document": [_page_fields(page) for page in pages],
             "error": None if error is None else error.model_dump(include={"code", "message", "facts"}),
+            "extractions": [{"milliseconds": round(one, 1)} for one in extractions],
             "hops": hops,
             "milliseconds": round((monotonic() - attempt.started) * 1000, 3),
             "operation": lease.operation_id,

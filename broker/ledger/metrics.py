@@ -97,16 +97,16 @@ class Metrics:
 
 
 def tally(engine: Engine, bounds: Sequence[float], *, limit: int = CHUNK, age_seconds: float = AGE_SECONDS) -> int:
-    """How many more ends were counted: less than `limit` when none is left, or another counts. Raises: LedgerUnavailable.
+    """How many more ends were counted: less than `limit` when none is left, or when another counts.
 
-    Shape: `bounds` are the upper bounds of the buckets that times fall in, in seconds.
+    Shape: `bounds` are the upper bounds of the buckets that times fall in. Unit: seconds. Raises: LedgerUnavailable.
     """
     [row] = write(engine, TALLY, {"limit": limit, "age": age_seconds, "bounds": list(bounds)})
     return int(row["counted"])
 
 
 def read_metrics(engine: Engine, *, projects: int) -> Metrics:
-    """What is counted and where operations stand, with the projects that were denied most. Raises: LedgerUnavailable."""
+    """What is counted, where operations stand, and the `projects` that were denied most. Raises: LedgerUnavailable."""
     ends = tuple(Ends(**{**row, "state": OperationState(row["state"])}) for row in read(engine, ENDS))
     standings = (Standing(**{**row, "state": OperationState(row["state"])}) for row in read(engine, STANDINGS))
     most = read(engine, DENIED_MOST, {"limit": projects})

@@ -35,7 +35,7 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
     `project_busy` and `cooldown` carry the fact `retry_after_seconds` where it is known: by then at the latest a slot
     or a start is free. Unit: a try lasts at most 5 s, so patience may be outrun by as much.
     Raises: CapabilityDisabled, AgentNotPermitted, StepQuotaExhausted, RunQuotaExhausted, ProjectBusy, Cooldown,
-    CallConflict: no reservation is left behind by these. LedgerUnavailable: the call may be admitted, and its lease will end.
+    CallConflict: these leave no reservation behind. LedgerUnavailable: the call may be admitted, and its lease ends.
     """
     if max(len(request.key), len(request.task_id)) > KEY_CHARS:
         raise InvalidArguments("The call's id is too long.", field="call", limit=KEY_CHARS)

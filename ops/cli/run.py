@@ -3,7 +3,7 @@
 import typer
 from typer.main import get_command
 
-from ops.cli import calls, checking, keeping, private, proving, serving, state
+from ops.cli import calls, checking, keeping, measuring, private, proving, serving, state
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
 
@@ -19,6 +19,7 @@ app.command()(calls.call)
 app.command()(serving.up)
 app.command()(serving.drain)
 app.command()(state.status)
+app.command()(measuring.metrics)
 app.command()(checking.doctor)
 app.command()(keeping.migrate)
 keeping.receipt.command("verify")(proving.verify_receipts)
@@ -29,7 +30,7 @@ app.command(context_settings={"ignore_unknown_options": True, "help_option_names
 
 
 # These own processes: they look at the signals themselves, and end what they began.
-_OWNERS = ("fetch", "search", "call", "up")
+_OWNERS = ("fetch", "search", "call", "up", "metrics")
 
 
 def run(words: list[str]) -> int:

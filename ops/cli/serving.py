@@ -11,7 +11,8 @@ from broker import settings as configuration
 from broker.settings import Settings
 from ops import flower
 from ops.cli.printing import OK, OURS, give, leave, say
-from ops.stack import fleet, home, life, sharing
+from ops.metrics import part as metrics
+from ops.stack import fleet, home, life, ports, sharing
 from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
 from ops.stack.life import Plan, Stack
@@ -21,10 +22,13 @@ DRAIN_SECONDS = 90.0
 
 def up(
     port_base: Annotated[
-        int | None, typer.Option(help="First of the ports to listen on; Flower takes it.", min=1024, max=65500)
+        int | None,
+        typer.Option(
+            help="First of the ports to listen on: Flower takes it, the metrics the third.", min=1024, max=65500
+        ),
     ] = None,
 ) -> None:
-    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat and Flower.
+    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat, Flower and the metrics.
 
     What dies is started again. Ctrl-C drains: what was begun is finished first. Ctrl-C twice hurries.
 
@@ -35,20 +39,22 @@ def up(
     entry = flower.make_entry(wanted)
     if entry.port != wanted:
         say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
+    metrics_port = _metrics_port(settings, port_base)
     with Interrupts() as interrupts:
         plan = Plan(
             settings=settings,
-            fleet=lambda place, environment: fleet.whole_fleet(place, environment, entry),
+            fleet=lambda place, environment: fleet.whole_fleet(place, environment, entry, metrics_port),
             prepare=sharing.make_current,
             say=say,
             asked=interrupts.asked,
             hurry=interrupts.hurry,
             flower_url=entry.url,
+            metrics_url=metrics.url(metrics_port),
             serves=True,
         )
         try:
             with life.run(plan) as stack:
-                _show(stack, entry)
+                _show(stack, entry, metrics.url(metrics_port))
                 while not interrupts.wait():
                     pass
                 say("draining: what was begun is finished first; Ctrl-C again hurries")
@@ -60,9 +66,20 @@ def up(
     say("drained")
 
 
-def _show(stack: Stack, entry: flower.Entry) -> None:
+def _metrics_port(settings: Settings, port_base: int | None) -> int:
+    wanted = port_base + 2 if port_base else settings.metrics_port
+    port = ports.choose(wanted)
+    if port != wanted:
+        say(f"port {wanted} is taken: Prometheus finds the metrics on {port} instead")
+    return port
+
+
+def _show(stack: Stack, entry: flower.Entry, metrics_url: str) -> None:
     """Where everything is, and the password, once. Plain lines: addresses are there to be copied whole."""
-    where = places(stack.settings) | {"flower": f"{entry.url}  user {flower.USER}, password {entry.password}"}
+    where = places(stack.settings) | {
+        "flower": f"{entry.url}  user {flower.USER}, password {entry.password}",
+        "metrics": metrics_url,
+    }
     give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")
     children = stack.supervisor.children
     for name in dict.fromkeys((*where, *children)):

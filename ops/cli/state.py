@@ -40,8 +40,8 @@ def _told(settings: Settings) -> dict[str, Any]:
     """What the owner says, where the stack is embedded."""
     state = home.read_state(settings.home)
     if state is None or sharing.find_external(settings) is not None:
-        return {"owner": None, "phase": "external", "flower": None}
-    return {"owner": state.pid, "phase": state.phase, "flower": state.flower_url}
+        return {"owner": None, "phase": "external", "flower": None, "metrics": None}
+    return {"owner": state.pid, "phase": state.phase, "flower": state.flower_url, "metrics": state.metrics_url}
 
 
 def _seen(found: Settings) -> dict[str, Any]:
@@ -55,6 +55,7 @@ def _show(said: dict[str, Any]) -> None:
     for name, place in said["stores"].items():
         lines[name] = place + ("  NOT REACHABLE" if name in said["unreachable"] else "")
     lines["flower"] = said["flower"] or "not run"
+    lines["metrics"] = said["metrics"] or "not run"
     lines["workers"] = ", ".join(said["workers"]) or "none answers"
     lines["waiting"] = ", ".join(f"{name} {count}" for name, count in said["queues"].items())
     if (counts := said["operations"]) is not None:

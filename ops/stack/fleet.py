@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from ops import flower
+from ops.metrics import part as metrics
 from ops.stack.child import HOUSE, Escalation, Part
 from ops.stack.home import Home
 
@@ -34,8 +35,8 @@ def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
     return (_celery(home, environment, "worker-1", (*_WORKER, "-c", "4", "-Q", queues, "-n", "worker-1@%h")),)
 
 
-def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry) -> tuple[Part, ...]:
-    """The fleet of `outrider up`: workers, care, beat and Flower."""
+def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry, metrics_port: int) -> tuple[Part, ...]:
+    """The fleet of `outrider up`: workers, care, beat, Flower and the metrics."""
     workers = [
         _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
         for name in (f"worker-{number}" for number in range(1, worker_count() + 1))
@@ -45,7 +46,8 @@ def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry)
     beat = _celery(
         home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
     )
-    return (*workers, care, beat, flower.part(home, environment, entry))
+    watchers = (flower.part(home, environment, entry), metrics.part(home, environment, metrics_port))
+    return (*workers, care, beat, *watchers)
 
 
 def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[str, ...], tier: int = WORKERS) -> Part:

@@ -72,6 +72,7 @@ class State:
     broker_url: str
     result_url: str
     flower_url: str | None = None
+    metrics_url: str | None = None
     serves: bool = False
 
 

@@ -53,6 +53,7 @@ class Plan:
     asked: Asked = never
     hurry: Asked = never
     flower_url: str | None = None
+    metrics_url: str | None = None
     serves: bool = False
 
 
@@ -154,6 +155,7 @@ def _tell(plan: Plan, stack: Stack, phase: Phase) -> None:
             broker_url=str(settings.broker_url),
             result_url=str(settings.result_url),
             flower_url=plan.flower_url,
+            metrics_url=plan.metrics_url,
             serves=plan.serves,
         ),
     )
