@@ -186,7 +186,7 @@ AUDIT = Table(
 TALLY_MARK = Table(
     "tally_mark",
     METADATA,
-    Column("id", Integer, CheckConstraint("id = 1", name="id"), nullable=False),
+    Column("id", Integer, CheckConstraint("id = 1", name="id"), autoincrement=False, nullable=False),
     Column("written_at", INSTANT, nullable=False),
     Column("operation_id", Uuid(as_uuid=False), nullable=False),
     PrimaryKeyConstraint("id"),
