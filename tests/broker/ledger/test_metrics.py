@@ -128,6 +128,8 @@ def test_each_end_is_counted_once_when_many_exporters_count_at_once(open_ledger)
 
     with ThreadPoolExecutor(6) as pool:
         found = sum(one.result() for one in [pool.submit(count) for _ in range(6)])
+    while more := counted(open_ledger):  # who met another at work counted nothing
+        found += more
 
     assert found == 40
     assert ends(open_ledger) == {("web_fetch", "completed", ""): 40}
