@@ -9,12 +9,13 @@ import logging
 from typing import Any
 
 from celery import Celery, Task
-from celery.exceptions import InvalidTaskError
+from celery.exceptions import InvalidTaskError, TaskPredicate
 from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 
 from broker import shape
 from broker.carrier import UNREADABLE
+from broker.logs import where
 
 SEALED = "(sealed)"
 _log = logging.getLogger(__name__)
@@ -31,6 +32,10 @@ class SealedRequest(Request):
         self._argsrepr = self._kwargsrepr = SEALED
 
 
+class TaskBroke(Exception):
+    """A task raised: the kind of what it raised. A tool's task never does; ours of care and Celery's own may."""
+
+
 class SealedTask(Task[Any, Any]):
     """The base of every task: its return value is never shown, only stored for its reader."""
 
@@ -38,6 +43,17 @@ class SealedTask(Task[Any, Any]):
     Request = "broker.sealing:SealedRequest"
     resultrepr_maxsize = 1  # the length of "{": nothing of the value is shown
     typing = False  # arguments are judged by the tool's closed schema, with a typed refusal
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As Celery's. An exception's text may hold arguments (a TypeError names them). Raises: TaskBroke."""
+        try:
+            return super().__call__(*args, **kwargs)
+        except TaskPredicate:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told by its kind and logged with its place
+            kind = type(error).__name__
+            _log.error("task_broke", extra={"reason": f"{kind} at {where(error.__traceback__)}"})
+            raise TaskBroke(kind) from None
 
 
 class SealedCelery(Celery):

@@ -4,8 +4,10 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from celery import Celery
 
 from ops.lab.control import LabControl
 from tests.fleet import Fleet, running_fleet
@@ -43,3 +45,18 @@ def fleet(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) -> It
     assert whole_lab.folder.is_dir()
     with running_fleet(tmp_path_factory.mktemp("fleet")) as running:
         yield running
+
+
+@pytest.fixture
+def canary() -> str:
+    """A word that stands nowhere else."""
+    return f"kanarie{uuid4().hex}"
+
+
+@pytest.fixture
+def foreigner(fleet: Fleet) -> Iterator[Celery]:
+    """Somebody else's producer, which hides nothing."""
+    app = Celery("foreign", broker=fleet.settings.broker_url, backend=fleet.settings.result_url)
+    app.conf.update(task_serializer="json", task_routes={"*": {"queue": "fetch"}}, task_create_missing_queues=True)
+    yield app
+    app.close()

@@ -3,126 +3,23 @@
 import base64
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import psycopg2
 import pytest
 from celery import Celery
-from psycopg2 import sql
 from redis import Redis
 
 from broker import intake
 from ops.lab.control import LabControl
 from tests.fleet import HOUSE, Fleet, wait_until
 from tests.stores import rows
+from tests.walks.views import database_text, seen_by_flower, views
 
 SECONDS = 40.0  # the broker's file is compacted every 20 s
-
-
-@pytest.fixture
-def canary() -> str:
-    """A word that stands nowhere else."""
-    return f"kanarie{uuid4().hex}"
-
-
-@pytest.fixture
-def foreigner(fleet: Fleet) -> Iterator[Celery]:
-    """Somebody else's producer, which hides nothing."""
-    app = Celery("foreign", broker=fleet.settings.broker_url, backend=fleet.settings.result_url)
-    app.conf.update(task_serializer="json", task_routes={"*": {"queue": "fetch"}}, task_create_missing_queues=True)
-    yield app
-    app.close()
-
-
-def views(fleet: Fleet) -> dict[str, str]:
-    """Everything that people, disks and stores can show, by name."""
-    return {
-        "logs": fleet.logs() + fleet.log.read_text(),
-        "database": database_text(fleet),
-        "broker": store_text(fleet.settings.broker_url),
-        "results": store_text(fleet.settings.result_url),
-        **flower_pages(fleet),
-        **files(fleet.root / "broker"),
-        **files(fleet.root / "results"),
-    }
-
-
-def database_text(fleet: Fleet) -> str:
-    connection = psycopg2.connect(fleet.settings.database_url)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-            found = []
-            for (table,) in cursor.fetchall():
-                cursor.execute(sql.SQL("SELECT row_to_json(t)::text FROM {} t").format(sql.Identifier(table)))
-                found += [row[0] for row in cursor.fetchall()]
-            cursor.execute("SELECT query FROM pg_stat_activity")
-            return "\n".join(found + [row[0] or "" for row in cursor.fetchall()])
-    finally:
-        connection.close()
-
-
-def store_text(url: str) -> str:
-    """Every key of a Valkey with its whole value, base64 bodies opened."""
-    store = Redis(unix_socket_path=url.removeprefix("redis+socket://"))
-    readers = {b"string": store.get, b"list": lambda key: store.lrange(key, 0, -1), b"hash": store.hgetall}
-    readers |= {b"set": store.smembers, b"zset": lambda key: store.zrange(key, 0, -1)}
-    text = "\n".join(f"{key!r} {readers[store.type(key)](key)!r}" for key in store.keys("*"))
-    store.close()
-    return text + opened(text)
-
-
-def opened(text: str) -> str:
-    """The base64 of a message body, decoded: Celery writes bodies so."""
-    found = []
-    for word in re.findall(r"[A-Za-z0-9+/]{40,}={0,2}", text):
-        try:
-            found.append(base64.b64decode(word + "=" * (-len(word) % 4)).decode(errors="replace"))
-        except ValueError:
-            continue
-    return "\n".join(found)
-
-
-def flower_pages(fleet: Fleet) -> dict[str, str]:
-    """Flower's pages and API, as the person with the password sees them."""
-    words = re.search(r"(http://127\S+)\s+user (\S+), password (\S+)", fleet.log.read_text())
-    assert words is not None
-    url, user, password = words.groups()
-    token = base64.b64encode(f"{user}:{password}".encode()).decode()
-
-    def page(path: str) -> str:
-        request = urllib.request.Request(url + path, headers={"Authorization": f"Basic {token}"})
-        with urllib.request.urlopen(request, timeout=10) as reply:
-            return reply.read().decode()
-
-    port = int(url.rsplit(":", 1)[1].strip("/"))
-    wait_until(lambda: listens(port), seconds=30, what="Flower listens")
-    tasks = page("api/tasks?limit=1000")
-    pages = {f"flower {path}": page(path) for path in ("", "tasks", "workers", "broker", "api/workers?refresh=1")}
-    pages |= {f"flower {task}": page(f"task/{task}") for task in list(json.loads(tasks))[:50]}
-    return pages | {"flower api/tasks": tasks}
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def files(folder: Path) -> dict[str, str]:
-    found = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            text = path.read_text(errors="replace")
-            found[f"file {path.name}"] = text + opened(text)
-    return found
 
 
 def leaks(fleet: Fleet, *words: str) -> list[str]:
@@ -133,10 +30,6 @@ def leaks(fleet: Fleet, *words: str) -> list[str]:
         if not found or time.monotonic() > until:
             return found
         time.sleep(1)
-
-
-def seen_by_flower(fleet: Fleet, task_id: str) -> bool:
-    return task_id in flower_pages(fleet)["flower api/tasks"]
 
 
 def test_views_show_a_canary_that_is_not_hidden(fleet: Fleet, lab: LabControl, canary: str) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of the ledger: every end is counted once, times fall into their buckets, and refused budgets leave a count."""
+"""Metrics of the ledger: every end is counted once, times fall into their buckets, refused budgets leave a count."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -136,7 +136,7 @@ def test_each_end_is_counted_once_when_many_exporters_count_at_once(open_ledger)
 
 
 def test_phases_are_the_distances_between_the_marks_of_a_receipt(open_ledger):
-    """libcurl's times count from the start of the transfer: connect 30, TLS 130, first byte 630, all of it 2630 ms."""
+    """Libcurl's times count from the start of the transfer: connect 30, TLS 130, first byte 630, all of it 2630 ms."""
     plain = {"dns": 20, "connect": 30, "tls": 0, "first_byte": 630, "total": 640}
     ended(open_ledger, ending(hops=[{"milliseconds": HOP}], milliseconds=4000, extractions=[{"milliseconds": 50}]))
     ended(open_ledger, ending(hops=[{"milliseconds": plain}], milliseconds=700, extractions=[]))

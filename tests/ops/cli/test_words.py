@@ -18,6 +18,7 @@ COMMANDS = [
     ("up",),
     ("drain",),
     ("status",),
+    ("metrics",),
     ("doctor",),
     ("migrate",),
     ("project", "set"),
