@@ -41,17 +41,7 @@ def up(
         say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
     metrics_port = _metrics_port(settings, port_base)
     with Interrupts() as interrupts:
-        plan = Plan(
-            settings=settings,
-            fleet=lambda place, environment: fleet.whole_fleet(place, environment, entry, metrics_port),
-            prepare=sharing.make_current,
-            say=say,
-            asked=interrupts.asked,
-            hurry=interrupts.hurry,
-            flower_url=entry.url,
-            metrics_url=metrics.url(metrics_port),
-            serves=True,
-        )
+        plan = _plan(settings, entry, metrics_port, interrupts)
         try:
             with life.run(plan) as stack:
                 _show(stack, entry, metrics.url(metrics_port))
@@ -64,6 +54,20 @@ def up(
             say(str(error))
             leave(OURS)
     say("drained")
+
+
+def _plan(settings: Settings, entry: flower.Entry, metrics_port: int, interrupts: Interrupts) -> Plan:
+    return Plan(
+        settings=settings,
+        fleet=lambda place, environment: fleet.whole_fleet(place, environment, entry, metrics_port),
+        prepare=sharing.make_current,
+        say=say,
+        asked=interrupts.asked,
+        hurry=interrupts.hurry,
+        flower_url=entry.url,
+        metrics_url=metrics.url(metrics_port),
+        serves=True,
+    )
 
 
 def _metrics_port(settings: Settings, port_base: int | None) -> int:
