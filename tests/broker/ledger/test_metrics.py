@@ -88,12 +88,11 @@ def test_counts_go_on_where_they_stood_when_another_exporter_begins(open_ledger,
 
 def test_young_ends_wait_because_an_older_one_may_still_be_committing(open_ledger):
     """An end whose time was taken first commits last: with the age it is counted, without it would be lost."""
+    slow, end = admit(open_ledger, request()), ending()
     raw = open_ledger.raw_connection()
-    raw.driver_connection.autocommit = False
-    slow = admit(open_ledger, request())
-    end = ending()
-    with raw.cursor() as cursor:
-        cursor.execute(
+    try:
+        raw.driver_connection.autocommit = False
+        raw.cursor().execute(
             "SELECT ledger_settle(%s, %s, 'completed', NULL, 'sent', %s, %s)",
             (slow.operation_id, slow.owner, end.body, end.digest),
         )
@@ -102,8 +101,8 @@ def test_young_ends_wait_because_an_older_one_may_still_be_committing(open_ledge
         assert tally(open_ledger, BOUNDS, age_seconds=AGE_SECONDS) == 0
 
         raw.commit()
-    raw.driver_connection.autocommit = True
-    raw.close()
+    finally:
+        raw.invalidate()
     assert counted(open_ledger) == 2
 
 
