@@ -1,6 +1,7 @@
 """Attempts: the holder of a lease rides out once and settles what it found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
@@ -93,19 +94,17 @@ def _bench(
 
     def read(reply: Reply) -> Document:
         progress("extracting", {"bytes": len(reply.body)})
-        began = monotonic()
-        try:
+        with _timed(journal.extractions):
             page = hands.extraction.extract(
                 reply.body, content_type=reply.content_type, base_url=reply.place.href, limits=limits, deadline=deadline
             )
-        finally:
-            journal.extractions.append((monotonic() - began) * 1000)
         pages.append(page)
         return page
 
     def apart(reader: Callable[[bytes, str], T], reply: Reply) -> T:
         progress("extracting", {"bytes": len(reply.body)})
-        return hands.extraction.run(reader, (reply.body, reply.content_type), deadline)
+        with _timed(journal.extractions):
+            return hands.extraction.run(reader, (reply.body, reply.content_type), deadline)
 
     return Bench(
         limits=limits,
@@ -117,6 +116,16 @@ def _bench(
         now=lambda: datetime.now(UTC),
         progress=progress,
     )
+
+
+@contextmanager
+def _timed(extractions: list[float]) -> Iterator[None]:
+    """Write down how long the block takes, also when it raises."""
+    began = monotonic()
+    try:
+        yield
+    finally:
+        extractions.append((monotonic() - began) * 1000)
 
 
 def _try(attempt: Attempt, bench: Bench) -> Found:
