@@ -48,6 +48,7 @@ task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()
     name: {"queue": "care"} for name in ("finalize_stale", "repost_accepted")
 }
 include = [f"workers.tools.{name}" for name in tool_names()] + ["workers.care"]  # strings: no arrow up
+include += ["workers.keeper"]
 beat_schedule = {
     # Readers finalize lazily as well; a missed tick is not worth keeping.
     "finalize_stale": {"task": "finalize_stale", "schedule": 5.0, "options": {"queue": "care", "expires": 10}},
@@ -70,9 +71,9 @@ worker_concurrency = 32
 worker_prefetch_multiplier = 1
 worker_disable_prefetch = True
 worker_cancel_long_running_tasks_on_connection_loss = False  # cancelling a ride only makes unknown outcomes
-worker_soft_shutdown_timeout = 50  # longer than the longest lease
+worker_soft_shutdown_timeout = 50  # how long a drain may take: longer than the longest lease
 worker_enable_soft_shutdown_on_idle = False
-worker_consumer = "broker.events:Consumer"
+worker_consumer = "workers.door:Consumer"
 worker_hijack_root_logger = False
 worker_redirect_stdouts = False
 worker_send_task_events = True

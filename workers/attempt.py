@@ -25,6 +25,7 @@ from workers.bench import PLAIN_GET, Bench, Progress
 from workers.cancel import cancellable
 from workers.hands import Hands
 from workers.net.fetch import fetch
+from workers.rides import riding
 
 # What is kept of a lease for settling: the ride ends before its lease does.
 SETTLE_SECONDS = 3
@@ -73,7 +74,8 @@ def carry_out(attempt: Attempt, hands: Hands, progress: Progress) -> Envelope:
     with cancellable(attempt.request.task_id) as cancelled:
         deadline = _deadline(attempt, cancelled.is_set)
         bench = _bench(attempt, hands, deadline, journal, pages, progress)
-        found = _try(attempt, bench)
+        with riding(attempt.lease.operation_id, attempt.started + attempt.lease.seconds_left):
+            found = _try(attempt, bench)
     return _settle(attempt, hands, found, journal, pages)
 
 

@@ -25,6 +25,7 @@ from schemas.envelope import Envelope, ErrorOut, replay
 from schemas.errors import Internal, LedgerUnavailable, OperationInProgress, OutriderError
 from schemas.operation import Lease, Request, Running, Stored
 from schemas.tool import Tool
+from workers import door
 from workers.attempt import Attempt, carry_out
 from workers.bench import Bench, Rules
 from workers.hands import hands
@@ -68,7 +69,8 @@ def handles(
 
 
 def serve(craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Envelope:
-    """The envelope of one delivery. Raises: celery's Retry for one put off, Ignore for a copy."""
+    """The envelope of one delivery. Raises: celery's Retry for one put off, Ignore for a copy, Reject when leaving."""
+    door.pass_through()
     started = monotonic()
     try:
         envelope = _answer(craft, task, positional, named, started)

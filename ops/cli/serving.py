@@ -10,7 +10,7 @@ import typer
 from broker import settings as configuration
 from broker.settings import Settings
 from ops import flower
-from ops.cli.printing import OK, OURS, give, leave, say
+from ops.cli.printing import FAILED, OK, OURS, give, leave, say
 from ops.metrics import part as metrics
 from ops.stack import fleet, home, life, ports, sharing
 from ops.stack.faults import StackError, StartInterrupted
@@ -109,32 +109,45 @@ def without_password(url: str | None) -> str:
     return f"{scheme}{slashes}{user}{separator}{rest}"
 
 
-def drain() -> None:
-    """Finish what was begun, take nothing new, and end the running stack.
+def drain(
+    host: Annotated[
+        str | None, typer.Argument(help="A worker (worker-1@box), or a machine (box): all workers on it.")
+    ] = None,
+    *,
+    seconds: Annotated[
+        float, typer.Option("--timeout", help="Seconds to wait for the end; the draining goes on after it.", min=1)
+    ] = DRAIN_SECONDS,
+) -> None:
+    """Finish what was begun, take nothing new, and end: the running stack, or the workers of HOST alone.
 
-    With stores of your own (OUTRIDER_BROKER_URL), the workers that listen to them are asked to end.
+    With stores of your own (OUTRIDER_BROKER_URL), all workers that listen to them are asked where no HOST is named.
+    Exit codes: 0 drained, 3 no such worker answers or not over in time, 1 the broker cannot be reached.
 
-    Example: outrider drain
+    Example: outrider drain worker-1@box --timeout 120
     """
     settings = configuration.settings()
-    if (external := sharing.find_external(settings)) is not None:
-        from ops.cli import watching  # noqa: PLC0415 - Celery, needed for stores of others alone
+    if host is not None or sharing.find_external(settings) is not None:
+        found = sharing.find(settings)
+        if found is None:
+            say(f"nothing runs at {settings.home}")
+            leave(FAILED)
+        from ops.cli import draining  # noqa: PLC0415 - Celery, needed to speak to workers alone
 
-        leave(watching.drain_workers(external))
+        leave(draining.drain_workers(found, host, seconds))
     state = home.read_state(settings.home)
     if state is None:
         say("nothing is running here")
         leave(OK)
-    elif not wait_for_end(settings, state):
-        say(f"process {state.pid} is still draining after {DRAIN_SECONDS:.0f} s")
-        leave(OURS)
+    elif not wait_for_end(settings, state, seconds):
+        say(f"process {state.pid} is still draining after {seconds:.0f} s")
+        leave(FAILED)
     say("drained")
 
 
-def wait_for_end(settings: Settings, state: home.State) -> bool:
+def wait_for_end(settings: Settings, state: home.State, seconds: float) -> bool:
     """Ask the owner to end, and wait for it."""
     os.kill(state.pid, signal.SIGTERM)
-    until = time.monotonic() + DRAIN_SECONDS
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         now = home.read_state(settings.home)
         if now is None or now.pid != state.pid:

@@ -14,14 +14,23 @@ from ops.stack import home, sharing
 
 def status(
     *,
+    worker: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Only whether this worker, or those of this machine, take calls.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Show what runs: stores, workers, waiting messages, operations. Exit code 3 when nothing does.
+
+    With --worker it is a probe for process managers: 0 ready, 3 draining or not there.
 
     Example: outrider status --json
     """
     settings = configuration.settings()
     found = sharing.find(settings)
+    if found is not None and worker is not None:
+        from ops.cli import draining  # noqa: PLC0415 - as below
+
+        leave(draining.probe(found, worker, as_json=as_json))
     if found is None:
         said: dict[str, Any] = {"running": False, "home": str(settings.home)}
     else:

@@ -1,6 +1,5 @@
 """What a running fleet says of itself: its workers, its queues, its operations."""
 
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,11 +12,9 @@ from broker.app import app
 from broker.ledger.engine import ledger_engine
 from broker.ledger.overview import read_counts
 from broker.settings import Settings
-from ops.cli.printing import OK, OURS, say
 
 QUEUES = ("search", "fetch", "models", "care", "celery")
 PING_SECONDS = 1.0
-DRAIN_SECONDS = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +73,3 @@ def operations(settings: Settings) -> dict[str, Any] | None:
         return None
     finally:
         ledger.dispose()
-
-
-def drain_workers(settings: Settings) -> int:
-    """Ask the workers of these stores to finish and end. Gives the exit code."""
-    configuration.install(settings)
-    try:
-        names = answering()
-        app.control.shutdown(destination=list(names) or None)
-        until = time.monotonic() + DRAIN_SECONDS
-        while names and time.monotonic() < until:
-            names = answering()
-    except (OperationalError, RedisError, OSError):
-        say("the broker cannot be reached: see `outrider doctor`")
-        return OURS
-    say(f"still working: {', '.join(names)}" if names else "drained")
-    return OURS if names else OK

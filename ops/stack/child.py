@@ -28,7 +28,8 @@ class Part:
 
     Shape: `stops` is tried from left to right, each signal with the seconds it is given; `death_signal` is what the
     kernel sends when the supervisor is gone without a word; `user_id` 0 keeps the supervisor's user. `is_ready` is
-    asked until it says yes. `tier`: higher tiers are stopped first.
+    asked until it says yes. `tier`: higher tiers are stopped first. `may_leave`: one that ends with status 0 was asked
+    to, and stays away.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Part:
     death_signal: signal.Signals = signal.SIGKILL
     user_id: int = 0
     is_ready: Callable[[], bool] = lambda: True
+    may_leave: bool = False
 
 
 @dataclass(slots=True)

@@ -13,9 +13,10 @@ from ops.stack.home import Home
 _CELERY = (sys.executable, "-m", "celery", "-A", "broker.app")
 _WORKER = ("worker", "--loglevel", "INFO", "-P", "threads", "-E", "--without-gossip", "--without-mingle")
 
-# SIGTERM is Celery's warm shutdown: what was begun is finished, within the longest lease. SIGKILL then loses nothing
-# that the ledger does not know.
-_WARM: Escalation = ((signal.SIGTERM, 55.0), (signal.SIGKILL, 5.0))
+# SIGTERM drains a worker: what was begun is finished, within the longest lease. SIGQUIT makes it give back the rest and
+# leave (`workers.keeper`). SIGKILL then loses nothing that the ledger does not know.
+_WARM: Escalation = ((signal.SIGTERM, 55.0), (signal.SIGQUIT, 6.0), (signal.SIGKILL, 5.0))
+_HURRIED: Escalation = ((signal.SIGQUIT, 6.0), (signal.SIGKILL, 5.0))
 _PROMPT: Escalation = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 _AT_ONCE: Escalation = ((signal.SIGKILL, 5.0),)
 
@@ -59,5 +60,6 @@ def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[
         tier=tier,
         environment=environment,
         stops=_WARM if tier == WORKERS else _PROMPT,
-        hurried_stops=_AT_ONCE,
+        hurried_stops=_HURRIED if tier == WORKERS else _AT_ONCE,
+        may_leave=tier == WORKERS,
     )

@@ -81,11 +81,18 @@ class Supervisor:
         now = time.monotonic()
         with self._lock:
             for name, one in list(self._children.items()):
-                if one.ended() is not None:
+                if one.ended() == 0 and one.part.may_leave:
+                    self._let_go(name, one)
+                elif one.ended() is not None:
                     self._tend_dead(name, one, now)
         if now - self._compacted_at > COMPACT_EVERY_SECONDS:
             self._compacted_at = now
             self._compact()
+
+    def _let_go(self, name: str, one: Child) -> None:
+        del self._children[name]
+        one.sweep()
+        self.say(f"{name} was asked to leave, and has finished; it comes back with the next `outrider up`")
 
     def _tend_dead(self, name: str, one: Child, now: float) -> None:
         if name not in self._due:
