@@ -22,17 +22,14 @@ from celery.bootsteps import StartStopStep
 from celery.worker import state
 
 from broker.app import app
-from workers import door, rides
-from workers.rides import Ride
+from workers import door
+from workers.rides import LOOK_SECONDS, Lookout
 
 # The exit status that tells a process manager: 0 was asked to leave and stays away, any other is started anew.
 EXIT_ASKED = 0
 EXIT_REPLACE = 75  # EX_TEMPFAIL of sysexits.h
 
-LOOK_SECONDS = 1.0
 DRAIN_LOOK_SECONDS = 0.05
-# How long after the end of its lease a ride may still be on its way back. It should have ended 3 s before that end.
-GRACE_SECONDS = 5.0
 GONE_SECONDS = 5.0  # how long giving back may take; then the process goes without
 
 _log = structlog.get_logger(__name__)
@@ -70,9 +67,7 @@ class Watch:
         self._worker = worker
         self._signal_count = 0
         self._hurried = False
-        self._awake_seconds = 0.0
-        self._looked_at = monotonic()
-        self._late: dict[Ride, float] = {}
+        self._lookout = Lookout(monotonic)
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """The first one asks, the second one hurries; SIGQUIT hurries at once."""
@@ -89,7 +84,7 @@ class Watch:
         """Watch until the door is closed, then see everybody out and end the process."""
         while door.why_closed() is None:
             door.wait(LOOK_SECONDS)
-            for ride in self._stuck():
+            for ride in self._lookout.stuck():
                 _log.error("thread_stuck", operation=ride.operation_id)
                 door.close("stuck")
         _log.warning("door_closed", why=door.why_closed(), running=len(state.reserved_requests))
@@ -102,7 +97,7 @@ class Watch:
         """Return when only the stuck are left, at a hurry, or when the longest lease is over."""
         until = monotonic() + app.conf.worker_soft_shutdown_timeout
         while not self._hurried and monotonic() < until:
-            if len(state.reserved_requests) <= len(self._stuck()):
+            if len(state.reserved_requests) <= len(self._lookout.stuck()):
                 return
             door.wait(DRAIN_LOOK_SECONDS)
 
@@ -130,18 +125,6 @@ class Watch:
         until = monotonic() + seconds
         while monotonic() < (until - GONE_SECONDS if self._hurried else until):
             door.wait(DRAIN_LOOK_SECONDS)
-
-    def _stuck(self) -> tuple[Ride, ...]:
-        """The rides that are long past their lease.
-
-        Measured in seconds that this thread was awake: a process that was frozen as a whole has lost no thread.
-        """
-        now = monotonic()
-        self._awake_seconds += min(now - self._looked_at, LOOK_SECONDS)
-        self._looked_at = now
-        late = rides.overdue(now)
-        self._late = {ride: self._late.get(ride, self._awake_seconds) for ride in late}
-        return tuple(ride for ride, since in self._late.items() if self._awake_seconds - since >= GRACE_SECONDS)
 
 
 def vanish(code: int) -> None:

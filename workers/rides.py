@@ -1,9 +1,13 @@
-"""Rides: which attempts of this process are under way, and when the lease of each is over."""
+"""Rides: which attempts of this process are under way, and which of them will not come back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
+
+# How long after the end of its lease a ride may still be on its way back. It should have ended 3 s before that end.
+GRACE_SECONDS = 5.0
+LOOK_SECONDS = 1.0  # how often to look, at least
 
 _under_way: set["Ride"] = set()
 _lock = Lock()
@@ -30,7 +34,24 @@ def riding(operation_id: str, until: float) -> Iterator[None]:
             _under_way.discard(ride)
 
 
-def overdue(now: float) -> frozenset[Ride]:
-    """The rides that are not back although their lease is over: each should have ended seconds before."""
-    with _lock:
-        return frozenset(ride for ride in _under_way if ride.until < now)
+class Lookout:
+    """Whoever looks for the stuck: rides that are long past their lease.
+
+    Measured in seconds in which somebody looked: a process that was frozen as a whole has lost no thread.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._looked_at = clock()
+        self._awake_seconds = 0.0
+        self._late: dict[Ride, float] = {}
+
+    def stuck(self) -> tuple[Ride, ...]:
+        """The stuck, as seen now."""
+        now = self._clock()
+        self._awake_seconds += min(now - self._looked_at, LOOK_SECONDS)
+        self._looked_at = now
+        with _lock:
+            late = [ride for ride in _under_way if ride.until < now]
+        self._late = {ride: self._late.get(ride, self._awake_seconds) for ride in late}
+        return tuple(ride for ride, since in self._late.items() if self._awake_seconds - since >= GRACE_SECONDS)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from ops.lab.control import LabControl
 from ops.stack import child, life
 from ops.stack.child import HOUSE, Child, Part
 from tests.faults.stores import Stores
+from tests.faults.table import Row
 from tests.fleet import point_the_client_at, pointed_at, wait_until
 
 HOST = "counted.example"
@@ -36,6 +38,7 @@ class Crew:
     broker: Redis
     tag: str = field(default_factory=lambda: uuid4().hex[:8])
     workers: dict[str, Child] = field(default_factory=dict)
+    projects: list[str] = field(default_factory=list)
 
     def part(self, name: str, *, lease_seconds: float, threads: int, mark: str = "-") -> Part:
         """A worker that fetches, as the fleet's table has them."""
@@ -85,6 +88,7 @@ class Crew:
     def project(self) -> str:
         name = f"p-{uuid4().hex[:8]}"
         save_project(self.ledger, Project(id=name, enabled=True, fetch_enabled=True, agents=("cli",)), actor="test")
+        self.projects.append(name)
         return name
 
     def call(self, path: str, *, accepted: bool = False, project: str | None = None) -> Handle:
@@ -111,6 +115,21 @@ class Crew:
         """How often the origin was asked for each address of this test."""
         targets = [one["target"] for one in self.lab.requests(host=HOST) if self.tag in one["target"]]
         return [targets.count(target) for target in sorted(set(targets))]
+
+    def row(self, point: str) -> Row:
+        """What the witnesses saw of all calls of this test, as a line of the table of faults."""
+        ended = self._ended()
+        seconds = max(float(str(waited)) for _state, waited in ended)
+        states = Counter(str(state) for state, _waited in ended)
+        ends = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        return Row(point=point, runs=len(ended), egress=max(self.hits()), ends=ends, seconds=seconds)
+
+    def _ended(self) -> list[tuple[object, ...]]:
+        seen = self.stores.rows(
+            "SELECT o.project, e.state, extract(epoch FROM e.at - o.admitted_at)"
+            " FROM witness_ends e JOIN operations o ON o.id = e.operation_id"
+        )
+        return [(state, waited) for project, state, waited in seen if project in self.projects]
 
     def unacknowledged(self) -> int:
         return int(self.broker.hlen("unacked"))

@@ -205,3 +205,20 @@ def test_nothing_outlives_a_killed_up_and_the_next_one_heals(home: Path) -> None
     ended = outrider("fetch", "http://127.0.0.1/", home=home)
     assert ended.returncode == 2, ended.stderr
     assert psutil.pid_exists(running.process.pid) is False
+
+
+@pytest.mark.fault
+def test_a_drained_worker_is_not_started_again_while_the_stack_goes_on(home: Path) -> None:
+    """Status 0 was asked to leave, and stays away; a killed one comes back (above)."""
+    with command("ops", "up", home=home) as running:
+        running.wait_for("Ctrl-C drains", seconds=90)
+        wait_until(lambda: "care@" in outrider("status", home=home).stdout, "care answers")
+        care = f"care@{socket.gethostname()}"
+        ended = outrider("drain", care, home=home)
+        assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, f"{care}: drained")
+        running.wait_for("care was asked to leave, and has finished")
+        assert outrider("status", "--worker", care, home=home).returncode == 3
+        assert outrider("fetch", "http://127.0.0.1/", home=home).returncode == 2
+        assert outrider("status", "--worker", socket.gethostname(), home=home).returncode == 0
+        assert running.end() == 0
+    assert not [line for line in running.lines if "starting it again" in line]
