@@ -97,16 +97,24 @@ class Consumer(events.Consumer):
             self.stop_taking()
 
     def stop_taking(self) -> None:
-        """Take no more messages, and give back those that wait here for their time. In the loop's thread alone."""
+        """Take no more messages, and give back those that have not come to their turn. In the loop's thread alone."""
         if self.task_consumer:
             ignore_errors(self.connection, self.task_consumer.cancel)
         for request in tuple(state.scheduled_requests):  # type: ignore[attr-defined,unused-ignore]
             self.timer.cancel(request._eta_timer_entry)  # noqa: SLF001 - Celery gives no other way to it
-            state.task_ready(request)
-            request.reject(requeue=True)
+            _give_back(request)
+        # In the pool's own queue, from which nothing can be taken: a thread that comes to one finds the door closed.
+        for request in tuple(state.reserved_requests):
+            if request not in state.active_requests:
+                _give_back(request)
 
     def shutdown(self) -> None:
         """As Celery's: closing the channel gives back what is not acknowledged."""
         super().shutdown()
         if self.leave_at_once is not None:
             self.leave_at_once()
+
+
+def _give_back(request: Any) -> None:
+    state.task_ready(request)
+    request.reject(requeue=True)

@@ -103,9 +103,8 @@ class Watch:
 
     def _end(self) -> None:
         code = EXIT_ASKED if door.why_closed() == "asked" else EXIT_REPLACE
-        left = len(state.reserved_requests)
-        if left or self._hurried:
-            _log.warning("left_to_the_ledger", running=left)
+        if self._hurried or len(state.reserved_requests):
+            _log.warning("left_to_the_ledger", running=len(state.active_requests))
             self._end_at_once(code)
         else:
             _log.info("drained")

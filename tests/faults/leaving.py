@@ -18,6 +18,7 @@ from broker import intake
 from broker.intake import Handle
 from broker.ledger.engine import Ledger, ledger_engine
 from broker.ledger.projects import Project, save_project
+from ops.cli.draining import ask
 from ops.lab.control import LabControl
 from ops.stack import child, life
 from ops.stack.child import HOUSE, Child, Part
@@ -40,41 +41,30 @@ class Crew:
     workers: dict[str, Child] = field(default_factory=dict)
     projects: list[str] = field(default_factory=list)
 
-    def part(self, name: str, *, lease_seconds: float, threads: int, mark: str = "-") -> Part:
+    def part(
+        self, name: str, *, lease_seconds: float, threads: int = 4, drain_seconds: int = 50, mark: str = "-"
+    ) -> Part:
         """A worker that fetches, as the fleet's table has them."""
-        words = (
-            "worker",
-            "--loglevel",
-            "INFO",
-            "-P",
-            "threads",
-            "-c",
-            str(threads),
-            "-Q",
-            "fetch",
-            "-n",
-            self.name(name),
-        )
+        program = ("-m", "tests.faults.leaving_worker", str(lease_seconds), mark)
+        words = f"worker --loglevel INFO -P threads -c {threads} -Q fetch -E --without-gossip --without-mingle"
+        options = ("-n", self.name(name), "--", f"worker.soft_shutdown_timeout={drain_seconds}")
         return Part(
             name=name,
-            argv=(
-                sys.executable, "-m", "tests.faults.leaving_worker", str(lease_seconds), mark,
-                *words, "-E", "--without-gossip", "--without-mingle",
-            ),
+            argv=(sys.executable, *program, *words.split(), *options),
             folder=HOUSE,
             log=self.stores.home.logs / f"{name}-{self.tag}.log",
             tier=3,
             environment=life.environment(self.stores.settings),
             may_leave=True,
-        )  # fmt: skip
+        )
 
     def name(self, worker: str) -> str:
         """What Celery calls it: hosts of its own for each test."""
         return f"{worker}@{self.tag}"
 
-    def hire(self, name: str, *, lease_seconds: float, threads: int = 4) -> Child:
+    def hire(self, name: str, *, lease_seconds: float, drain_seconds: int = 50) -> Child:
         """Start one, and return when it takes calls."""
-        self.workers[name] = child.start(self.part(name, lease_seconds=lease_seconds, threads=threads))
+        self.workers[name] = child.start(self.part(name, lease_seconds=lease_seconds, drain_seconds=drain_seconds))
         self.wait_for_word(name, "ready.")
         return self.workers[name]
 
@@ -116,6 +106,11 @@ class Crew:
         targets = [one["target"] for one in self.lab.requests(host=HOST) if self.tag in one["target"]]
         return [targets.count(target) for target in sorted(set(targets))]
 
+    def running(self, worker: str) -> int:
+        """How many calls a worker has begun, or has for the next free thread, by its own word."""
+        name = self.name(worker)
+        return int(ask("standing", [name])[name]["running"])
+
     def row(self, point: str) -> Row:
         """What the witnesses saw of all calls of this test, as a line of the table of faults."""
         ended = self._ended()
@@ -133,6 +128,10 @@ class Crew:
 
     def unacknowledged(self) -> int:
         return int(self.broker.hlen("unacked"))
+
+    def booked(self) -> int:
+        """How often any worker has written a message into the broker's book of the unacknowledged."""
+        return int(self.broker.info("commandstats").get("cmdstat_hset", {"calls": 0})["calls"])
 
     def waiting(self) -> int:
         return int(self.broker.llen("fetch"))
