@@ -178,6 +178,7 @@ def crew_of(stores: Stores, lab: LabControl) -> Iterator[Crew]:
             worker.tell(signal.SIGKILL)
             worker.process.wait(timeout=20)
             worker.sweep()
+        broker.delete("fetch", "unacked", "unacked_index")  # a test that failed leaves the next one alone
         broker.close()
         ledger.dispose()
         if before is not None:
