@@ -24,7 +24,10 @@ PATIENCE = {"max_retries": 3, "interval_start": 0.1, "interval_max": 1}
 
 @dataclass(slots=True)
 class Call:
-    """One call: `struck` says whether its first worker met the blow, `point` at which step; `at` is that step's k."""
+    """One call: `struck` says whether its first worker met the blow, `point` at which step; `at` is that step's k.
+
+    Shape: `tasks` are the ids under which its messages were posted.
+    """
 
     key: str
     project: str
@@ -35,6 +38,15 @@ class Call:
     struck_at: float = 0.0
     answered: bool = False
     outcomes: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"url": f"http://{HOST}{self.target}"}
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return {"project": self.project, "agent": "cli", "run": "r", "step": "s", "call": self.key}
 
 
 class Lane:
@@ -53,11 +65,9 @@ class Lane:
     def send(self, call: Call, task: str | None = None) -> str:
         """Post one message of the call, as any foreign producer would; its task id."""
         task = task or uuid4().hex
-        context = {"project": call.project, "agent": "cli", "run": "r", "step": "s", "call": call.key}
-        arguments = {"url": f"http://{HOST}{call.target}"}
-        message = app.amqp.create_task_message(
-            task, "web_fetch", args=(), kwargs={"arguments": arguments, "context": context}
-        )
+        call.tasks.append(task)
+        asked = {"arguments": call.arguments, "context": call.context}
+        message = app.amqp.create_task_message(task, "web_fetch", args=(), kwargs=asked)
         queue = app.amqp.queues["fetch"]
         with app.connection_for_write(self.broker_url) as connection, app.amqp.Producer(connection) as producer:
             producer.publish(

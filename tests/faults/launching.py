@@ -76,7 +76,7 @@ class Launcher:
         """The steps so far, as they are named."""
         if not self.steps.exists():
             return []
-        return [line.partition(" ")[2] for line in self.steps.read_text().splitlines()]
+        return [line.split(" ", 3)[3] for line in self.steps.read_text().splitlines()]
 
     def met(self, at: int | str) -> bool:
         """Whether the running worker has come to that step."""

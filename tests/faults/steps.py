@@ -16,6 +16,7 @@ import psycopg2
 import psycopg2.extensions
 import pycurl
 from celery import signals
+from celery._state import get_current_task
 
 ARMS = b'"task": "web_fetch"'  # how kombu spells the header of our message: its arrival is the first step
 _COMMAND = re.compile(rb"\*\d+\r\n\$\d+\r\n(\w+)\r\n")  # the first word of a request. Source: the RESP protocol
@@ -36,7 +37,10 @@ _TOLD = {
 
 
 class Steps:
-    """Counts the steps from the first message on, writes each down, and acts at one of them, by number or by name."""
+    """Counts the steps from the first message on, writes each down, and acts at one of them, by number or by name.
+
+    Shape of a line: the step's number, its thread, the task that the thread carries out or `-`, the step's name.
+    """
 
     def __init__(self, at: int | str | None, act: Callable[[], None], diary: int) -> None:
         self._at, self._act, self._diary = at, act, diary
@@ -60,10 +64,15 @@ class Steps:
         with self._lock:
             number = self._count
             self._count += 1
-            os.write(self._diary, f"{number} {label}\n".encode())
+            os.write(self._diary, f"{number} {threading.get_ident()} {_task()} {label}\n".encode())
             if self._at in (number, label):
                 self._at = None
                 self._act()
+
+
+def _task() -> str:
+    task = get_current_task()
+    return "-" if task is None else str(task.request.id)
 
 
 def watch(steps: Steps, *, drain: bool) -> None:

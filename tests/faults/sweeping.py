@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
+from broker import intake
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import find_ended
 from broker.ledger.projects import Project, save_project
@@ -31,6 +32,7 @@ NEVER_SECONDS = 3_600.0  # a visibility under which nothing comes back
 SOON_SECONDS = 1.0
 RUN_SECONDS = 120.0
 FINAL_SECONDS = LEASE_SECONDS + 20.0
+ASKED_AT_ONCE = 500  # a reply waits for its reader no longer than the result store keeps it
 # After a blow to a store: longer than a worker waits for a ledger that is away, between two tries.
 QUIET_SECONDS = 5.0
 
@@ -60,7 +62,7 @@ class Sweep:
 
     def __init__(self, stores: Stores, folder: Path, lanes: Sequence[Lane]) -> None:
         self.stores, self.lanes = stores, lanes
-        self._ledger = ledger_engine(str(stores.settings.database_url), size=4)
+        self.ledger = ledger_engine(str(stores.settings.database_url), size=4)
         self.history = History(folder / "history.jsonl")
         self._lock = Lock()
         self._through = False
@@ -120,9 +122,13 @@ class Sweep:
         self.history.note("accepted", call=call.key)
         return call
 
+    def submit(self, call: Call) -> None:
+        """Let our own client take the call in: accepted by the ledger, its id posted, and posted again if need be."""
+        call.tasks.append(intake.submit("web_fetch", call.arguments, call.context, ledger=self.ledger).task_id)
+
     def _save(self, project: Project) -> bool:
         with suppress(LedgerUnavailable):  # the connection was struck with its server
-            return save_project(self._ledger, project, actor="test").enabled
+            return save_project(self.ledger, project, actor="test").enabled
         return False
 
     def _run(self, lane: Lane, call: Call, blow: Blow, at: int | str) -> None:
@@ -181,7 +187,8 @@ class Sweep:
             if not lane.launcher.running:
                 lane.launcher.begin(Blow(), visibility_seconds=SOON_SECONDS)
         for _ in range(2):
-            self._ask_all()
+            for start in range(0, len(self.calls), ASKED_AT_ONCE):
+                self._ask(self.calls[start : start + ASKED_AT_ONCE])
             for _lane, call in self.calls:
                 wait_until(lambda call=call: self._read(call), seconds=FINAL_SECONDS, what=f"{call.key} has ended")
         for lane in self.lanes:
@@ -192,19 +199,19 @@ class Sweep:
                 lambda lane=lane: lane.launcher.ended() is not None, seconds=60, what="the healthy worker has left"
             )
 
-    def _ask_all(self) -> None:
-        waiting = [(lane, call, lane.send(call)) for lane, call in self.calls]
+    def _ask(self, calls: Sequence[tuple[Lane, Call]]) -> None:
+        waiting = [(lane, call, lane.send(call)) for lane, call in calls]
         for lane, call, task in waiting:
             wait_until(lambda: self._look(lane, call, task), seconds=FINAL_SECONDS, what=f"{call.key} is answered")  # noqa: B023 - called at once
 
     def _read(self, call: Call) -> bool:
-        stored = find_ended(self._ledger, call.project, call.key)
+        stored = find_ended(self.ledger, call.project, call.key)
         if stored is not None:
             self.history.note("read", call=call.key, digest=_digest(stored.body))
         return stored is not None
 
     def close(self) -> None:
-        self._ledger.dispose()
+        self.ledger.dispose()
         self.history.close()
 
 
@@ -220,18 +227,20 @@ def witnessed(stores: Stores, lab: LabControl, calls: Sequence[Call]) -> Iterato
         if line["kind"] == "counted" and line["target"] in by_target:
             yield {"kind": "hit", "call": by_target[line["target"]], "at": line["at"]}
     rows = stores.rows(
-        "SELECT o.key, e.state, e.sent, extract(epoch FROM e.at), extract(epoch FROM e.lease_until), r.body,"
-        " extract(epoch FROM o.admitted_at)"
+        "SELECT o.key, e.state, e.sent, extract(epoch FROM e.at),"
+        " extract(epoch FROM coalesce(e.lease_until, o.accept_until)), r.body,"
+        " extract(epoch FROM coalesce(o.admitted_at, o.accepted_at)), o.code"
         " FROM witness_ends e JOIN operations o ON o.id = e.operation_id"
         " LEFT JOIN witness_receipts r ON r.operation_id = o.id ORDER BY e.at"
     )
-    for key, state, sent, at, lease_until, body, admitted_at in rows:
+    for key, state, sent, at, lease_until, body, admitted_at, code in rows:
         if key in keys:
             yield {
                 "kind": "terminal",
                 "call": key,
                 "state": state,
                 "sent": sent,
+                "code": code,
                 "at": float(at),
                 "lease_until": float(lease_until),
                 "admitted_at": float(admitted_at),
@@ -240,11 +249,14 @@ def witnessed(stores: Stores, lab: LabControl, calls: Sequence[Call]) -> Iterato
 
 
 @contextmanager
-def sweeping(stores: Stores, folder: Path, lane_count: int) -> Iterator[Sweep]:
-    """A sweep with so many lanes. The client's Celery app is pointed at these stores meanwhile."""
+def sweeping(stores: Stores, folder: Path, lane_count: int, *, first: int = 1) -> Iterator[Sweep]:
+    """A sweep with so many lanes. The client's Celery app is pointed at these stores meanwhile.
+
+    Lane 0 is where our own clients post, and where the caretaker posts again.
+    """
     before = pointed_at()
     point_the_client_at(stores.settings)
-    lanes = [Lane(number, stores, folder) for number in range(1, lane_count + 1)]
+    lanes = [Lane(number, stores, folder) for number in range(first, first + lane_count)]
     sweep = Sweep(stores, folder, lanes)
     try:
         yield sweep

@@ -1,7 +1,6 @@
 """The fault matrix, its slow rows: stores that are silent, full, torn; clocks that lie; extractors that die; a soak."""
 
 import os
-import random
 import signal
 import subprocess
 import time
@@ -17,8 +16,7 @@ from redis.exceptions import RedisError
 from ops.lab.control import LabControl
 from tests.faults.lanes import Call, Lane
 from tests.faults.launching import Blow
-from tests.faults.nemesis import Nemesis
-from tests.faults.stores import Stores, running_stores
+from tests.faults.stores import running_stores
 from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row
 from tests.faults.terms import LEASE_SECONDS
@@ -189,22 +187,3 @@ def send(lane: Lane, call: Call) -> bool:
         lane.send(call)
         return True
     return False
-
-
-@pytest.mark.timeout(7_200)
-def test_soak_under_a_seeded_nemesis_loses_repeats_and_strands_nothing(
-    stores: Stores, sweep: Sweep, lab: LabControl, table: Table
-) -> None:
-    """X1: OUTRIDER_SOAK_SECONDS (600) of calls under blows that OUTRIDER_SOAK_SEED draws."""
-    seconds = float(os.environ.get("OUTRIDER_SOAK_SECONDS", "600"))
-    seed = int(os.environ.get("OUTRIDER_SOAK_SEED", str(random.randrange(1 << 32))))
-    with trying(f"soak of {seconds:g} s, seed {seed}", sweep, lab, excused_seconds=30) as trial:
-        nemesis = Nemesis(stores, trial.lane, seed)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            nemesis.strike()
-            for call in trial.calls(10):
-                send(trial.lane, call)
-        nemesis.rest()
-    assert trial.hits() <= len(trial.sweep.calls)
-    told(table, trial)

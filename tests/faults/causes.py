@@ -1,0 +1,79 @@
+"""Causes: how far a call's worker had come when a blow fell, and which blow it was."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tests.faults.history import Entry
+
+# How far a run came: the furthest of these that it reached. The DNS question is the first network byte.
+STAGES = (
+    ("sql ledger_admit before", "asking for admission"),
+    ("sql ledger_admit after", "admitted, nothing asked yet"),
+    ("net ", "asking DNS"),
+    ("curl open", "connecting"),
+    ("curl request out", "in transfer"),
+    ("curl body after", "body read, before settle"),
+    ("sql ledger_settle before", "settling"),
+)
+# Of several blows that a call met, these explain its end: the other stores only carry messages and replies.
+HEAVY = ("worker", "postgres")
+RIDES = 2  # from this stage on the run had the lease
+
+
+@dataclass(slots=True)
+class Run:
+    """One delivery as one worker's thread carried it out. Shape: `stage` is an index of STAGES, -1 before them."""
+
+    task: str
+    stage: int = -1
+
+
+class Struck(Protocol):
+    """A blow: its name, and from when to when it may have been felt."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def until(self) -> float: ...
+
+
+def runs(diary: Path) -> list[Run]:
+    """The runs of one worker's life, in the order in which they began. A last line that was cut off is left out."""
+    if not diary.exists():
+        return []
+    found: list[Run] = []
+    current: dict[str, Run] = {}
+    for line in diary.read_text().splitlines():
+        _number, thread, task, label, *_ = (*line.split(" ", 3), "")
+        if task == "-" or not label:
+            continue
+        if label == "celery task_prerun" or current.get(thread, Run("")).task != task:
+            current[thread] = Run(task)
+            found.append(current[thread])
+        run = current[thread]
+        run.stage = max(run.stage, _stage(label))
+    return found
+
+
+def _stage(label: str) -> int:
+    return max((n for n, (start, _) in enumerate(STAGES) if label.startswith(start)), default=-1)
+
+
+def cause(end: Entry, own: Sequence[Run], struck: Iterable[Struck]) -> str:
+    """What made this end of a call other than completed, of whose deliveries these are all runs."""
+    met = [one.name for one in struck if one.until >= end["admitted_at"] and one.at <= end["lease_until"]]
+    blow = next((name for name in met if name.startswith(HEAVY)), next(iter(met), "no blow"))
+    code = "" if end["state"] == "outcome_unknown" else f": {end['code']}, {end['sent']}"
+    return f"{blow}, {_way(own)}{code}"
+
+
+def _way(own: Sequence[Run]) -> str:
+    """How far the lease's holder came: whoever rode, else whoever asked first."""
+    holder = next((run for run in own if run.stage >= RIDES), None) or next(
+        (run for run in own if run.stage >= 0), None
+    )
+    return "seen by no worker" if holder is None else STAGES[holder.stage][1]
