@@ -60,6 +60,7 @@ def _tell(fact: dict[str, int]) -> None:
 def _work(app: Any, wish: dict[str, Any]) -> int:
     from celery import signals
 
+    import broker
     from tests.faults.history import History
     from tests.faults.steps import Steps, watch
 
@@ -69,6 +70,7 @@ def _work(app: Any, wish: dict[str, Any]) -> int:
         os.dup2(log, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     history = History(Path(wish["history"]))
+    history.note("life", pid=os.getpid(), house=str(Path(broker.__file__).parents[1]))
     signals.task_prerun.connect(lambda task_id, **_: history.note("delivery", task=task_id), weak=False)
     signals.task_postrun.connect(lambda **told: _note_verdict(history, told), weak=False)
     diary = os.open(wish["steps"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -85,7 +87,7 @@ def _work(app: Any, wish: dict[str, Any]) -> int:
 def _note_verdict(history: Any, told: dict[str, Any]) -> None:
     envelope = told["retval"] if isinstance(told["retval"], dict) else {}
     facts = {name: envelope.get(name) for name in ("outcome", "operation", "replayed")}
-    history.note("verdict", task=told["task_id"], state=told["state"], **facts)
+    history.note("verdict", task=told["task_id"], state=told["state"], pid=os.getpid(), **facts)
 
 
 def _strike(victim: int, number: int) -> None:

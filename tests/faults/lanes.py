@@ -16,6 +16,7 @@ from broker.app import app
 from ops.stack import life
 from tests.faults.launching import Launcher
 from tests.faults.stores import Stores
+from tests.fleet import HOUSE
 
 HOST = "counted.example"
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -50,14 +51,25 @@ class Call:
 
 
 class Lane:
-    """A message broker of its own (a database of the one Valkey) with one launcher. Must be closed."""
+    """A message broker of its own (a database of the one Valkey) with one launcher. Must be closed.
 
-    def __init__(self, number: int, stores: Stores, folder: Path, environment: Mapping[str, str] = NOTHING) -> None:
+    Shape: `mark` tells the second worker of a broker from its first; `house` is where the worker's code lies.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        stores: Stores,
+        folder: Path,
+        environment: Mapping[str, str] = NOTHING,
+        *,
+        mark: str = "",
+        house: Path = HOUSE,
+    ) -> None:
         self.stores = stores
         self.broker_url = f"{stores.settings.broker_url}?virtual_host={number}"
         base = life.environment(stores.settings) | {"OUTRIDER_BROKER_URL": self.broker_url}
-        name = f"lane-{number}-other" if environment else f"lane-{number}"
-        self.launcher = Launcher(name, base | environment, folder)
+        self.launcher = Launcher(f"lane-{number}{mark}", base | environment, folder, house)
         self._store = Redis(unix_socket_path=str(stores.settings.broker_url).partition("://")[2], db=number)
         self._replies = Redis(unix_socket_path=str(stores.settings.result_url).partition("://")[2])
         self._left: list[bytes] = []

@@ -33,15 +33,15 @@ class Blow:
 
 
 class Launcher:
-    """One `crashing_worker` process. Must be closed."""
+    """One `crashing_worker` process, of the code that lies in `house`. Must be closed."""
 
-    def __init__(self, name: str, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str], folder: Path, house: Path = HOUSE) -> None:
         self._name, self._folder = name, folder
         self._facts: dict[str, SimpleQueue[int]] = {"pid": SimpleQueue(), "ended": SimpleQueue()}
         self.pid, self.leaving, self.running = 0, False, False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.crashing_worker"],
-            cwd=HOUSE,
+            cwd=house,
             env=os.environ | dict(environment),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

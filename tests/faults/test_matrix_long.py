@@ -88,7 +88,7 @@ def test_worker_whose_clock_is_wrong_repeats_nothing(sweep: Sweep, lab: LabContr
     What the other worker held is dated by its clock: such a leftover of an answered call may wait for an hour.
     """
     lies = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": skew, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    other = Lane(1, sweep.stores, sweep.history.path.parent, lies)
+    other = Lane(1, sweep.stores, sweep.history.path.parent, lies, mark="-other")
     try:
         with trying(f"clock of one worker of two {skew}", sweep, lab, drained=False) as trial:
             slow, quick = trial.calls(6, gate="skew"), trial.calls(12)
