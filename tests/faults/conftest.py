@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from celery import Celery
+from pytest_celery import CeleryBackendCluster, CeleryBrokerCluster, CeleryWorkerCluster
 
 from ops.lab.control import LabControl
+from tests.faults.nodes import Nodes, nodes_of
 from tests.faults.stores import Stores, running_stores
 from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row, write
@@ -63,3 +66,31 @@ def sweep(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A lane on these stores, with one worker after the other."""
     with sweeping(stores, tmp_path_factory.mktemp("matrix"), 1) as running:
         yield running
+
+
+@pytest.fixture
+def nodes(sweep: Sweep) -> Nodes:
+    """The lane's worker and the stores under it."""
+    return nodes_of(sweep.stores, sweep.lanes[0])
+
+
+@pytest.fixture
+def celery_broker_cluster(nodes: Nodes) -> CeleryBrokerCluster:
+    """pytest-celery's own is a Docker container. Likewise the three below."""
+    return CeleryBrokerCluster(nodes.broker)
+
+
+@pytest.fixture
+def celery_backend_cluster(nodes: Nodes) -> CeleryBackendCluster:
+    return CeleryBackendCluster(nodes.results)
+
+
+@pytest.fixture
+def celery_worker_cluster(nodes: Nodes) -> CeleryWorkerCluster:
+    return CeleryWorkerCluster(nodes.worker)
+
+
+@pytest.fixture
+def celery_setup_app(nodes: Nodes) -> Celery:
+    """The product's app: the sweep has pointed it at these stores."""
+    return nodes.worker.app

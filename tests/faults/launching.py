@@ -12,6 +12,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 
+from tests.faults.terms import SOON_SECONDS
 from tests.fleet import HOUSE
 
 WORDS = ("--loglevel", "INFO", "-P", "threads", "-c", "4", "-E", "--without-gossip", "--without-mingle")
@@ -36,9 +37,12 @@ class Launcher:
     """One `crashing_worker` process, of the code that lies in `house`. Must be closed."""
 
     def __init__(self, name: str, environment: Mapping[str, str], folder: Path, house: Path = HOUSE) -> None:
-        self._name, self._folder = name, folder
+        self.name, self.log, self._folder = name, folder / f"{name}.log", folder
         self._facts: dict[str, SimpleQueue[int]] = {"pid": SimpleQueue(), "ended": SimpleQueue()}
         self.pid, self.leaving, self.running = 0, False, False
+        self.log.touch()
+        self.visibility_seconds, self.log_begins = SOON_SECONDS, 0
+        self._status: int | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.crashing_worker"],
             cwd=house,
@@ -52,16 +56,18 @@ class Launcher:
         self._ear.start()
 
     def begin(self, blow: Blow, *, visibility_seconds: float) -> None:
-        """Start a worker, which leaves its steps in `steps`."""
+        """Start a worker, which leaves its steps in `steps`, and its words in `log` from `log_begins` on."""
         self.steps.unlink(missing_ok=True)
-        self.leaving, self.running = False, True
+        self.leaving, self.running, self._status = False, True, None
+        self.visibility_seconds = visibility_seconds
+        self.log_begins = self.log.stat().st_size
         wish = {
             **asdict(blow),
             "visibility": visibility_seconds,
             "steps": str(self.steps),
-            "log": str(self._folder / f"{self._name}.log"),
+            "log": str(self.log),
             "history": str(self._folder / "history.jsonl"),
-            "words": [*WORDS, "-Q", "fetch", "-n", f"{self._name}@%h", "--without-heartbeat"],
+            "words": [*WORDS, "-Q", "fetch", "-n", f"{self.name}@%h", "--without-heartbeat"],
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(wish) + "\n")
@@ -70,7 +76,7 @@ class Launcher:
     @property
     def steps(self) -> Path:
         """Where the running worker writes its steps."""
-        return self._folder / f"{self._name}.steps"
+        return self._folder / f"{self.name}.steps"
 
     def taken(self) -> list[str]:
         """The steps so far, as they are named."""
@@ -84,12 +90,11 @@ class Launcher:
         return at in steps if isinstance(at, str) else at < len(steps)
 
     def ended(self) -> int | None:
-        """The worker's exit status, told once, when there is one."""
+        """The worker's exit status, when there is one."""
         with suppress(Empty):
-            status = self._facts["ended"].get_nowait()
+            self._status = self._facts["ended"].get_nowait()
             self.running = False
-            return status
-        return None
+        return self._status
 
     def leave(self, number: int = signal.SIGTERM) -> None:
         """Ask the worker, once, to finish what it has and go; or end it."""

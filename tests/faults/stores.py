@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-import psutil
 import psycopg2
 
 from broker.settings import Settings
@@ -67,14 +66,6 @@ class Stores:
         """The store's process, once it is ready."""
         wait_until(lambda: self.children[name].ended() is None and self.parts[name].is_ready(), seconds=30, what=name)
         return self.children[name].pid
-
-    def freeze(self, name: str) -> list[psutil.Process]:
-        """Stop a store without a word, with all its processes: nothing answers, nothing is refused. Resume them all."""
-        head = psutil.Process(self.pid(name))
-        frozen = [head, *head.children(recursive=True)]
-        for process in frozen:
-            process.suspend()
-        return frozen
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
         """What PostgreSQL answers to a look."""

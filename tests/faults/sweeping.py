@@ -25,11 +25,10 @@ from tests.faults.history import Entry, History
 from tests.faults.lanes import Call, Lane
 from tests.faults.launching import Blow
 from tests.faults.stores import Stores
-from tests.faults.terms import LEASE_SECONDS
+from tests.faults.terms import LEASE_SECONDS, SOON_SECONDS
 from tests.fleet import point_the_client_at, pointed_at, wait_until
 
 NEVER_SECONDS = 3_600.0  # a visibility under which nothing comes back
-SOON_SECONDS = 1.0
 RUN_SECONDS = 120.0
 FINAL_SECONDS = LEASE_SECONDS + 20.0
 ASKED_AT_ONCE = 500  # a reply waits for its reader no longer than the result store keeps it
@@ -249,14 +248,14 @@ def witnessed(stores: Stores, lab: LabControl, calls: Sequence[Call]) -> Iterato
 
 
 @contextmanager
-def sweeping(stores: Stores, folder: Path, lane_count: int, *, first: int = 1) -> Iterator[Sweep]:
+def sweeping(stores: Stores, folder: Path, lane_count: int) -> Iterator[Sweep]:
     """A sweep with so many lanes. The client's Celery app is pointed at these stores meanwhile.
 
     Lane 0 is where our own clients post, and where the caretaker posts again.
     """
     before = pointed_at()
     point_the_client_at(stores.settings)
-    lanes = [Lane(number, stores, folder) for number in range(first, first + lane_count)]
+    lanes = [Lane(number, stores, folder) for number in range(lane_count)]
     sweep = Sweep(stores, folder, lanes)
     try:
         yield sweep

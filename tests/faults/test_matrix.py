@@ -6,11 +6,13 @@ from uuid import uuid4
 
 import psutil
 import pytest
+from pytest_celery import CeleryTestSetup
 
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, find_ended
 from ops.lab.control import LabControl
 from ops.stack import child
+from tests.faults.nodes import Nodes, process_of, store
 from tests.faults.stores import Stores, care
 from tests.faults.sweeping import Sweep
 from tests.faults.table import Row
@@ -25,6 +27,31 @@ SECTION = "other faults"
 def told(table: Table, trial: Trial) -> None:
     """Into the table with it."""
     table.setdefault(SECTION, []).extend(trial.found)
+
+
+def test_nodes_come_back_after_each_way_to_go(
+    celery_setup: CeleryTestSetup, nodes: Nodes, sweep: Sweep, lab: LabControl
+) -> None:
+    """X1: pytest-celery's set-up over processes: killed, paused, restarted; then a call goes through all of them."""
+    process_of(nodes.worker).start()
+    assert celery_setup.ready(control=True)
+    every = (celery_setup.broker, celery_setup.backend, nodes.postgres)
+    before = [process_of(node).find() for node in every]
+    for node in every:
+        node.kill()
+        node.restart()
+    assert not set(before) & {process_of(node).find() for node in every}
+    process_of(celery_setup.worker).pause()
+    assert celery_setup.worker.container.status == "paused"
+    process_of(celery_setup.worker).unpause()
+    with trying("nodes", sweep, lab) as trial:
+        [call] = trial.calls()
+        task = trial.lane.send(call)
+        reply = wait_until(lambda: trial.lane.reply(task), seconds=30, what="an answer")
+        assert reply["outcome"] == "completed"
+        celery_setup.worker.assert_log_exists(reply["operation"])
+        celery_setup.worker.kill()
+        wait_until(lambda: celery_setup.worker.container.status == "exited", what="the worker is gone")
 
 
 def test_sixteen_deliveries_at_once_are_one_request(sweep: Sweep, lab: LabControl, table: Table) -> None:
@@ -172,29 +199,23 @@ def test_two_beats_end_each_stale_call_once(stores: Stores, whole_lab: LabContro
     wait_until(lambda: len(ends_of(stores, keys)) >= 30, seconds=30, what="all are finalized")
     more = stale(stores, 30)
     wait_until(lambda: len(ends_of(stores, more)) >= 30, seconds=30, what="all are finalized")
-    stop(stores, "care-2", "beat-2")
+    for part in extra:
+        store(stores, part.name).stop(signal.SIGKILL)
     assert ends_of(stores, keys + more) == ["outcome_unknown"] * 60
 
 
 def test_reader_ends_a_stale_call_when_there_is_no_beat(stores: Stores, whole_lab: LabControl) -> None:
     """X2: nobody finalizes; whoever looks does, once."""
     del whole_lab
-    stop(stores, "beat")
+    beat = store(stores, "beat")
+    beat.stop(signal.SIGKILL)
     keys = stale(stores, 5)
     ledger = ledger_engine(str(stores.settings.database_url), size=1)
     found = [wait_until(lambda key=key: find_ended(ledger, "local", key), what="a reader ended it") for key in keys * 2]
     ledger.dispose()
-    stores.down.discard("beat")
+    beat.start()
     assert found[:5] == found[5:]
     assert ends_of(stores, keys) == ["outcome_unknown"] * 5
-
-
-def stop(stores: Stores, *names: str) -> None:
-    """End these, and keep them away."""
-    stores.down |= set(names)
-    for name in names:
-        stores.children[name].tell(signal.SIGKILL)
-        wait_until(lambda name=name: stores.children[name].ended() is not None, what=f"{name} is gone")
 
 
 def test_worker_without_descriptors_sends_no_second_request(sweep: Sweep, lab: LabControl, table: Table) -> None:

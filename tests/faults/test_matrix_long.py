@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from ops.lab.control import LabControl
 from tests.faults.lanes import Call, Lane
 from tests.faults.launching import Blow
+from tests.faults.nodes import paused, process_of
 from tests.faults.stores import running_stores
 from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row
@@ -52,11 +53,9 @@ def test_store_that_is_silent_past_the_lease_costs_no_second_request(
         for call in calls:
             trial.lane.send(call)
         trial.arrived(calls)
-        frozen = trial.stores.freeze(name)
-        trial.release(calls)
-        pass_time(seconds)
-        for process in frozen:
-            process.resume()
+        with paused(getattr(trial.nodes, name)):
+            trial.release(calls)
+            pass_time(seconds)
     assert trial.hits() == 4
     assert set(trial.ends()) <= {"completed", "outcome_unknown"}
     told(table, trial)
@@ -68,13 +67,11 @@ def test_torn_tail_of_the_broker_s_log_costs_no_call(sweep: Sweep, lab: LabContr
         calls, stores = trial.calls(6), trial.stores
         for call in calls:
             trial.lane.send(call)
-        stores.down.add("broker")
-        os.kill(stores.pid("broker"), signal.SIGKILL)
-        wait_until(lambda: stores.children["broker"].ended() is not None, what="the broker is gone")
+        broker = process_of(trial.nodes.broker)
+        broker.stop(signal.SIGKILL)
         log = max((stores.home.broker / "appendonlydir").glob("*.incr.aof"))
         os.truncate(log, log.stat().st_size - 7)
-        stores.down.discard("broker")
-        stores.pid("broker")
+        broker.start()
         trial.work()
     assert (trial.ends(), trial.hits()) == (["completed"] * 6, 6)
     told(table, trial)

@@ -4,9 +4,7 @@ import os
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from kombu.exceptions import KombuError
@@ -15,8 +13,7 @@ from redis.exceptions import RedisError
 from ops.lab.control import LabControl
 from tests.faults.causes import Run, cause
 from tests.faults.nemesis import Nemesis
-from tests.faults.stores import Stores
-from tests.faults.sweeping import Sweep, sweeping
+from tests.faults.sweeping import Sweep
 from tests.faults.table import Row, rows
 from tests.faults.trial import Trial, trying
 
@@ -30,29 +27,22 @@ SECTION = "the soak, by what made its ends"
 EXCUSED_SECONDS = 60.0
 
 
-@pytest.fixture
-def both_doors(stores: Stores, tmp_path: Path) -> Iterator[Sweep]:
-    """One lane where our own clients post too."""
-    with sweeping(stores, tmp_path, 1, first=0) as running:
-        yield running
-
-
 def test_soak_under_a_seeded_nemesis_loses_repeats_and_strands_nothing(
-    both_doors: Sweep, lab: LabControl, table: dict[str, list[Row]]
+    sweep: Sweep, lab: LabControl, table: dict[str, list[Row]]
 ) -> None:
     """X1: OUTRIDER_SOAK_OPERATIONS calls over OUTRIDER_SOAK_SECONDS, under blows that OUTRIDER_SOAK_SEED draws."""
     fault = f"soak of {OPERATIONS} operations in {SECONDS:g} s, seed {SEED}"
-    with trying(fault, both_doors, lab, excused_seconds=EXCUSED_SECONDS) as trial:
-        nemesis = Nemesis(trial.stores, trial.lane, SEED)
+    with trying(fault, sweep, lab, excused_seconds=EXCUSED_SECONDS) as trial:
+        nemesis = Nemesis(trial.nodes, trial.lane, SEED)
         begun = time.monotonic()
-        while len(both_doors.calls) < OPERATIONS:
+        while len(sweep.calls) < OPERATIONS:
             nemesis.strike()
-            due = OPERATIONS * min(1.0, (time.monotonic() - begun) / SECONDS) - len(both_doors.calls)
+            due = OPERATIONS * min(1.0, (time.monotonic() - begun) / SECONDS) - len(sweep.calls)
             ask(trial, max(2, round(due)))
         nemesis.rest()
     nemesis.look_back()
-    assert len(trial.ends()) == len(both_doors.calls)
-    assert trial.hits() <= len(both_doors.calls)
+    assert len(trial.ends()) == len(sweep.calls)
+    assert trial.hits() <= len(sweep.calls)
     table.setdefault("other faults, slow", []).extend(trial.found)
     table[SECTION] = [*blows(nemesis), *explained(trial, nemesis)]
 

@@ -1,8 +1,6 @@
 """A rolling upgrade: workers of an older commit beside today's, on one database and one queue."""
 
-import os
 import shutil
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +14,9 @@ from schemas.findings import verify
 from tests.faults.history import entries
 from tests.faults.lanes import Call, Lane
 from tests.faults.launching import Blow
+from tests.faults.nodes import worker_node
 from tests.faults.stores import Stores
-from tests.faults.sweeping import NEVER_SECONDS, Sweep, sweeping
+from tests.faults.sweeping import NEVER_SECONDS, Sweep
 from tests.faults.table import Row
 from tests.faults.trial import Trial, trying
 from tests.fleet import HOUSE, wait_until
@@ -63,25 +62,18 @@ def old_house(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def both_doors(stores: Stores, tmp_path: Path) -> Iterator[Sweep]:
-    """Today's worker, where our own clients post too."""
-    with sweeping(stores, tmp_path, 1, first=0) as running:
-        yield running
-
-
-@pytest.fixture
-def old_lane(stores: Stores, both_doors: Sweep, old_house: Path) -> Iterator[Lane]:
+def old_lane(stores: Stores, sweep: Sweep, old_house: Path) -> Iterator[Lane]:
     """The older worker, on the same broker."""
-    lane = Lane(0, stores, both_doors.history.path.parent, mark="-old", house=old_house)
+    lane = Lane(0, stores, sweep.history.path.parent, mark="-old", house=old_house)
     yield lane
     lane.close()
 
 
 def test_old_worker_beside_a_new_one_keeps_every_promise(
-    both_doors: Sweep, old_lane: Lane, old_house: Path, lab: LabControl, table: dict[str, list[Row]]
+    sweep: Sweep, old_lane: Lane, old_house: Path, lab: LabControl, table: dict[str, list[Row]]
 ) -> None:
     """X1: both take calls of both doors, one is killed under way, and one chain holds what both have written."""
-    with trying("an older worker beside today's", both_doors, lab) as trial:
+    with trying("an older worker beside today's", sweep, lab) as trial:
         chained, many = trial.calls(12), trial.calls(40)
         for call in chained:
             call.project = chained[0].project
@@ -99,7 +91,7 @@ def test_old_worker_beside_a_new_one_keeps_every_promise(
     assert served_by(trial, old_house) >= 5, "the older worker served too few"
     assert served_by(trial, HOUSE) >= 5, "today's worker served too few"
     for call in (chained[0], *many, *struck):
-        chain = read_chain(both_doors.ledger, call.project, "r")
+        chain = read_chain(sweep.ledger, call.project, "r")
         assert (verify(chain), len(chain.links)) == ((), 12 if call is chained[0] else 1)
     table.setdefault("other faults", []).extend(trial.found)
 
@@ -110,8 +102,7 @@ def take_along(trial: Trial, old_lane: Lane) -> list[Call]:
     for call in calls:
         trial.lane.send(call)
     trial.arrived(calls)
-    os.kill(old_lane.launcher.pid, signal.SIGKILL)
-    wait_until(lambda: old_lane.launcher.ended() is not None, what="the older worker is gone")
+    worker_node(old_lane).kill()
     trial.release(calls)
     return calls
 

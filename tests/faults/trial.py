@@ -8,10 +8,11 @@ from ops.lab.control import LabControl
 from tests.faults.history import Bounds, Entry, entries, judge
 from tests.faults.lanes import Call, Lane
 from tests.faults.launching import Blow
+from tests.faults.nodes import Nodes, nodes_of
 from tests.faults.stores import Stores
-from tests.faults.sweeping import SOON_SECONDS, Sweep, witnessed
+from tests.faults.sweeping import Sweep, witnessed
 from tests.faults.table import Row, rows
-from tests.faults.terms import FINALIZER_SECONDS
+from tests.faults.terms import FINALIZER_SECONDS, SOON_SECONDS
 
 
 @dataclass(slots=True)
@@ -22,6 +23,7 @@ class Trial:
     lab: LabControl
     sweep: Sweep
     lane: Lane
+    nodes: Nodes
     fault: str
     found: list[Row] = field(default_factory=list)
     judged: list[Entry] = field(default_factory=list)
@@ -76,6 +78,6 @@ def trying(
     Unit: `excused_seconds` is how long a fault kept the finalizer from its work. `drained`: no message may be left.
     """
     sweep.calls.clear()
-    trial = Trial(sweep.stores, lab, sweep, sweep.lanes[0], fault)
+    trial = Trial(sweep.stores, lab, sweep, sweep.lanes[0], nodes_of(sweep.stores, sweep.lanes[0]), fault)
     yield trial
     trial.finish(Bounds(finalizer=FINALIZER_SECONDS + excused_seconds), drained=drained)
