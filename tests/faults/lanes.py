@@ -1,7 +1,7 @@
 """Lanes: one message broker with one launcher, its messages posted and its replies read by hand."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,8 @@ class Call:
 class Lane:
     """A message broker of its own (a database of the one Valkey) with one launcher. Must be closed.
 
-    Shape: `mark` tells the second worker of a broker from its first; `house` is where the worker's code lies.
+    Shape: `mark` tells the second worker of a broker from its first; `house` is where the worker's code lies,
+    `entrance` how the worker gets to where it runs.
     """
 
     def __init__(
@@ -65,11 +66,12 @@ class Lane:
         *,
         mark: str = "",
         house: Path = HOUSE,
+        entrance: Sequence[str] = (),
     ) -> None:
         self.stores = stores
         self.broker_url = f"{stores.settings.broker_url}?virtual_host={number}"
         base = life.environment(stores.settings) | {"OUTRIDER_BROKER_URL": self.broker_url}
-        self.launcher = Launcher(f"lane-{number}{mark}", base | environment, folder, house)
+        self.launcher = Launcher(f"lane-{number}{mark}", base | environment, folder, house, entrance)
         self._store = Redis(unix_socket_path=str(stores.settings.broker_url).partition("://")[2], db=number)
         self._replies = Redis(unix_socket_path=str(stores.settings.result_url).partition("://")[2])
         self._left: list[bytes] = []

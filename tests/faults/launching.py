@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,9 +34,19 @@ class Blow:
 
 
 class Launcher:
-    """One `crashing_worker` process, of the code that lies in `house`. Must be closed."""
+    """One `crashing_worker` process, of the code that lies in `house`. Must be closed.
 
-    def __init__(self, name: str, environment: Mapping[str, str], folder: Path, house: Path = HOUSE) -> None:
+    Shape: `entrance` are the words of a command that goes somewhere and then becomes the command that follows it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        environment: Mapping[str, str],
+        folder: Path,
+        house: Path = HOUSE,
+        entrance: Sequence[str] = (),
+    ) -> None:
         self.name, self.log, self._folder = name, folder / f"{name}.log", folder
         self._facts: dict[str, SimpleQueue[int]] = {"pid": SimpleQueue(), "ended": SimpleQueue()}
         self.pid, self.leaving, self.running = 0, False, False
@@ -44,7 +54,7 @@ class Launcher:
         self.visibility_seconds, self.log_begins = SOON_SECONDS, 0
         self._status: int | None = None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.crashing_worker"],
+            [*entrance, sys.executable, "-m", "tests.faults.crashing_worker"],
             cwd=house,
             env=os.environ | dict(environment),
             stdin=subprocess.PIPE,

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,13 +80,13 @@ class Stores:
 
 
 @contextmanager
-def running_stores(root: Path) -> Iterator[Stores]:
-    """Stores with a witness and a caretaker that finalizes, while the block runs."""
+def running_stores(root: Path, change: Callable[[Home, Part], Part] = lambda _home, part: part) -> Iterator[Stores]:
+    """Stores with a witness and a caretaker that finalizes, while the block runs; `change` alters how they are run."""
     place = home.open_home(root)
     settings = life.resolve(Settings(home=root, database_url=None, broker_url=None, result_url=None), place)
     postgres.prepare(place)
-    parts = {"broker": valkey.broker(place), "results": valkey.results(place), "postgres": postgres.part(place)}
-    stores = Stores(place, settings, parts)
+    parts = [change(place, part) for part in (valkey.broker(place), valkey.results(place), postgres.part(place))]
+    stores = Stores(place, settings, {part.name: part for part in parts})
     thread = Thread(target=stores.tend, name="stores")
     thread.start()
     try:
