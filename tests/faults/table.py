@@ -52,11 +52,17 @@ def rows(calls: Sequence[Call], said: Iterable[Entry]) -> list[Row]:
             runs=len(there),
             k=_ranges(sorted(call.at for call in there if call.at is not None)),
             egress=max(hits[call.key] for call in there),
-            ends=_counted(ends[call.key]["state"] for call in there),
+            ends=_counted(_end(ends[call.key]) for call in there),
             seconds=round(max(ends[call.key]["at"] - ends[call.key]["admitted_at"] for call in there), 3),
         )
         for point, there in by_point.items()
     ]
+
+
+def _end(entry: Entry) -> str:
+    """A state; one that is not as wished, with its cause."""
+    state, code = entry["state"], entry.get("code")
+    return f"{state} ({code})" if code is not None and state != "outcome_unknown" else str(state)
 
 
 def _counted(states: Iterable[str]) -> str:

@@ -23,11 +23,12 @@ def test_table_gathers_the_runs_of_a_point() -> None:
         {"kind": "hit", "call": "d"},
         end("a", "completed", 0.5),
         end("b", "outcome_unknown", 7.0),
-        end("c", "completed", 0.1),
+        end("c", "failed", 0.1) | {"code": "request_timeout"},
         end("d", "completed", 0.25),
     ]
+    mixed = "1 completed, 1 failed (request_timeout), 1 outcome_unknown"
     assert rows(calls, said) == [
-        Row(point="sql", runs=3, k="3-4, 9", egress=1, ends="2 completed, 1 outcome_unknown", seconds=7.0),
+        Row(point="sql", runs=3, k="3-4, 9", egress=1, ends=mixed, seconds=7.0),
         Row(point="flushed", runs=1, k="", egress=2, ends="1 completed", seconds=0.25),
     ]
 
