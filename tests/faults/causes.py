@@ -18,16 +18,21 @@ STAGES = (
     ("sql ledger_settle before", "settling"),
 )
 # Of several blows that a call met, these explain its end: the other stores only carry messages and replies.
-HEAVY = ("worker", "postgres")
+HEAVY = ("worker frozen", "postgres")
+DEADLY = "worker killed"
 RIDES = 2  # from this stage on the run had the lease
 
 
 @dataclass(slots=True)
 class Run:
-    """One delivery as one worker's thread carried it out. Shape: `stage` is an index of STAGES, -1 before them."""
+    """One delivery as one worker's thread carried it out.
+
+    Shape: `stage` is an index of STAGES, -1 before them; `over` is false where the worker did not live to its end.
+    """
 
     task: str
     stage: int = -1
+    over: bool = False
 
 
 class Struck(Protocol):
@@ -56,6 +61,7 @@ def runs(diary: Path) -> list[Run]:
             found.append(current[thread])
         run = current[thread]
         run.stage = max(run.stage, _stage(label))
+        run.over = run.over or label == "celery task_postrun"
     return found
 
 
@@ -65,15 +71,17 @@ def _stage(label: str) -> int:
 
 def cause(end: Entry, own: Sequence[Run], struck: Iterable[Struck]) -> str:
     """What made this end of a call other than completed, of whose deliveries these are all runs."""
+    holder = _holder(own)
+    if holder is None:
+        return "its messages reached no worker in time"
     met = [one.name for one in struck if one.until >= end["admitted_at"] and one.at <= end["lease_until"]]
-    blow = next((name for name in met if name.startswith(HEAVY)), next(iter(met), "no blow"))
+    heavy = [name for name in met if name.startswith(HEAVY)]
+    blow = next(iter(heavy or met), "no blow") if holder.over else DEADLY
     code = "" if end["state"] == "outcome_unknown" else f": {end['code']}, {end['sent']}"
-    return f"{blow}, {_way(own)}{code}"
+    return f"{blow}, {STAGES[holder.stage][1]}{code}"
 
 
-def _way(own: Sequence[Run]) -> str:
-    """How far the lease's holder came: whoever rode, else whoever asked first."""
-    holder = next((run for run in own if run.stage >= RIDES), None) or next(
-        (run for run in own if run.stage >= 0), None
-    )
-    return "seen by no worker" if holder is None else STAGES[holder.stage][1]
+def _holder(own: Sequence[Run]) -> Run | None:
+    """The run that had the lease: whoever rode, else whoever asked first."""
+    asked = [run for run in own if run.stage >= 0]
+    return next((run for run in asked if run.stage >= RIDES), next(iter(asked), None))
