@@ -57,6 +57,7 @@ walks: setup ## Run the end-to-end walks and the faults, in the private internet
 	if [ -z "$$why" ]; then exec $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m "not long and (walk or lab)" tests/walks tests/faults; fi; \
 	echo "the walks and faults are skipped: $$why" >&2; test -z "$$CI"
 
+# The soak: OUTRIDER_SOAK_OPERATIONS (10000) over OUTRIDER_SOAK_SECONDS (1800), blows drawn from OUTRIDER_SOAK_SEED.
 test-long: setup ## Run the soaks and full sweeps
 	@$(BIN)/python -m pytest -m "long and not lab" $(TESTS)
 	@$(if $(TESTS),true,$(MAKE) faults)

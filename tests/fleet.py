@@ -39,6 +39,12 @@ def wait_until(look: Callable[[], T | None], *, seconds: float = 10.0, what: str
     raise AssertionError(message)
 
 
+def pass_time(seconds: float) -> None:
+    """Let time go by, where that is the fault itself."""
+    until = time.monotonic() + seconds
+    wait_until(lambda: time.monotonic() > until, seconds=seconds + 5)
+
+
 class Fleet:
     """A running `outrider up`, its ledger, and calls through its Celery door."""
 

@@ -103,6 +103,9 @@ class Process:
     def await_ready(self) -> None:
         wait_until(lambda: self.runs() and self.is_ready(), seconds=60, what=f"{self.name} is ready")
 
+    def await_end(self) -> None:
+        wait_until(lambda: not self.runs(), seconds=60, what=f"{self.name} is gone")
+
     def restart(self, timeout: int = 60) -> None:
         """End it in order and have it back."""
         del timeout  # Docker's, after which it kills: ours are given a minute

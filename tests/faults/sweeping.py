@@ -40,19 +40,21 @@ QUIET_SECONDS = 5.0
 class Fault:
     """What is struck: `worker`, `broker`, `results` or `postgres`; `page` is what the call asks for.
 
-    `drain` counts the worker's warm shutdown too; `fast` is PostgreSQL's fast shutdown in place of its crash.
+    `drain` counts the worker's warm shutdown too; `fast` is PostgreSQL's fast shutdown in place of its crash; `own`
+    calls come through the outbox.
     """
 
     victim: str
     drain: bool = False
     page: str = "plain"
     fast: bool = False
+    own: bool = False
 
     @property
     def name(self) -> str:
         """As the table calls it."""
         return f"{self.victim} {'stopped fast' if self.fast else 'killed'}" + (
-            " (HTML)" if self.page != "plain" else ""
+            " (HTML)" if self.page != "plain" else " (outbox)" if self.own else ""
         )
 
 
@@ -96,7 +98,7 @@ class Sweep:
                 return
             blow = self._blow(fault, at)
             call = self.accept(lane, f"{fault.victim}-{at}".replace(" ", "-"), fault.page)
-            self._run(lane, call, blow, at)
+            self._run(lane, call, blow, at, own=fault.own)
             if not call.struck:
                 self._through = True
 
@@ -125,16 +127,22 @@ class Sweep:
         """Let our own client take the call in: accepted by the ledger, its id posted, and posted again if need be."""
         call.tasks.append(intake.submit("web_fetch", call.arguments, call.context, ledger=self.ledger).task_id)
 
+    def _submit_once(self, call: Call) -> str:
+        """Submit it, and let the sweeper wait: each struck worker shall meet its own call first. Its task id."""
+        self.submit(call)
+        self.stores.rows("UPDATE operations SET post_at = now() + interval '1 hour' WHERE state = 'accepted'")
+        return call.tasks[-1]
+
     def _save(self, project: Project) -> bool:
         with suppress(LedgerUnavailable):  # the connection was struck with its server
             return save_project(self.ledger, project, actor="test").enabled
         return False
 
-    def _run(self, lane: Lane, call: Call, blow: Blow, at: int | str) -> None:
+    def _run(self, lane: Lane, call: Call, blow: Blow, at: int | str, *, own: bool) -> None:
         """One worker with one call, up to its end: by the blow, or by leaving when nothing more is to come."""
         launcher = lane.launcher
         launcher.begin(blow, visibility_seconds=NEVER_SECONDS)
-        task = lane.send(call)
+        task = self._submit_once(call) if own else lane.send(call)
         self.history.note("sent", call=call.key, task=task)
         wait_until(lambda: self._gone(lane, call, task, blow), seconds=RUN_SECONDS, what=f"{call.key} is over")
         taken = launcher.taken()
@@ -181,6 +189,8 @@ class Sweep:
 
         `drained`: until no message waits, and none is held.
         """
+        self.stores.pid("postgres")
+        self.stores.rows("UPDATE operations SET post_at = now() WHERE state = 'accepted'")
         for lane in self.lanes:
             lane.give_back()
             if not lane.launcher.running:

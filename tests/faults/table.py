@@ -15,6 +15,8 @@ Written by the fault suite, `make faults`; not by hand. Each row is a fault at a
 processes: how many runs (and which k, where the point was counted), the most requests that the counting origin wrote
 into its own book for one call, how the calls ended in the ledger, and the longest time from admission to the end. The
 sweep's lease is {lease:g} s and the finalizer comes every 5 s: an end by the finalizer comes within {lease:g} + 7 s.
+The soak is told twice: as one row, and by causes. There each end that is not `completed` has the blow that its worker
+met, and how far the worker had come; before them, in brackets, how often each blow fell.
 """
 COLUMNS = ("point", "runs", "k", "egress", "ends", "seconds to the end")
 
@@ -26,12 +28,14 @@ class Row:
     point: str
     runs: int = 1
     k: str = ""
-    egress: int
-    ends: str
-    seconds: float
+    egress: int | None = None
+    ends: str = ""
+    seconds: float | None = None
 
     def cells(self) -> tuple[str, ...]:
-        return (self.point, str(self.runs), self.k, str(self.egress), self.ends, f"{self.seconds:.1f}")
+        egress = "" if self.egress is None else str(self.egress)
+        seconds = "" if self.seconds is None else f"{self.seconds:.1f}"
+        return (self.point, str(self.runs), self.k, egress, self.ends, seconds)
 
 
 def rows(calls: Sequence[Call], said: Iterable[Entry]) -> list[Row]:

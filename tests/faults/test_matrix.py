@@ -12,9 +12,10 @@ from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, find_ended
 from ops.lab.control import LabControl
 from ops.stack import child
+from tests.faults.lanes import HOST
 from tests.faults.nodes import Nodes, process_of, store
 from tests.faults.stores import Stores, care
-from tests.faults.sweeping import Sweep
+from tests.faults.sweeping import FINAL_SECONDS, NEVER_SECONDS, Sweep
 from tests.faults.table import Row
 from tests.faults.trial import Trial, trying
 from tests.fleet import wait_until
@@ -51,7 +52,8 @@ def test_nodes_come_back_after_each_way_to_go(
         assert reply["outcome"] == "completed"
         celery_setup.worker.assert_log_exists(reply["operation"])
         celery_setup.worker.kill()
-        wait_until(lambda: celery_setup.worker.container.status == "exited", what="the worker is gone")
+        process_of(celery_setup.worker).await_end()
+        assert celery_setup.worker.container.status == "exited"
 
 
 def test_sixteen_deliveries_at_once_are_one_request(sweep: Sweep, lab: LabControl, table: Table) -> None:
@@ -102,6 +104,38 @@ def test_flushed_broker_costs_no_call_its_one_request(sweep: Sweep, lab: LabCont
         trial.lane.flush()
         trial.release(running)
     assert (trial.ends(), trial.hits()) == (["completed"] * 8, 8)
+    told(table, trial)
+
+
+def test_silent_nameserver_ends_a_call_that_sent_nothing(sweep: Sweep, lab: LabControl, table: Table) -> None:
+    """X1: admitted, asked, and never answered: a known end within the call's own deadline, and no request."""
+    with trying("nameserver silent", sweep, lab) as trial:
+        calls = trial.calls(4)
+        lab.dns(HOST, A={"silent": True}, AAAA={"silent": True})
+        trial.work()
+        tasks = [trial.lane.send(call) for call in calls]
+        replies = [wait_until(lambda task=task: trial.lane.reply(task), seconds=15) for task in tasks]
+        assert {(reply["outcome"], reply["receipt"]["sent"]) for reply in replies} == {("failed", "not_sent")}
+    assert (trial.ends(), trial.hits()) == (["failed"] * 4, 0)
+    told(table, trial)
+
+
+def test_redelivery_after_an_unknown_end_sends_nothing(sweep: Sweep, lab: LabControl, table: Table) -> None:
+    """X1, X2: the worker dies in transfer, the finalizer ends the call, and only then its message comes again."""
+    with trying("redelivered after outcome_unknown", sweep, lab) as trial:
+        [call] = trial.calls(gate="late")
+        trial.work(visibility_seconds=NEVER_SECONDS)
+        task = trial.lane.send(call)
+        trial.arrived([call])
+        trial.nodes.worker.kill()
+        wait_until(lambda: trial.ended([call]), seconds=FINAL_SECONDS, what="the finalizer ended it")
+        process_of(trial.nodes.worker).await_end()
+        assert trial.lane.unread() >= 1
+        trial.work()
+        reply = wait_until(lambda: trial.lane.reply(task), seconds=15, what="the redelivery is answered")
+        assert (reply["outcome"], reply["replayed"]) == ("unknown", True)
+        trial.release([call])
+    assert (trial.ends(), trial.hits()) == (["outcome_unknown"], 1)
     told(table, trial)
 
 

@@ -3,42 +3,40 @@
 import os
 import signal
 import subprocess
-import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import psutil
 import pytest
 from kombu.exceptions import KombuError
 from redis.exceptions import RedisError
 
+from broker.settings import settings
+from ops import flower
+from ops.flower import Entry
 from ops.lab.control import LabControl
+from ops.stack import child, life
 from tests.faults.lanes import Call, Lane
-from tests.faults.launching import Blow
-from tests.faults.nodes import paused, process_of, worker_node
-from tests.faults.stores import running_stores
+from tests.faults.nodes import paused, process_of, store
+from tests.faults.stores import Stores, running_stores
 from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row
 from tests.faults.terms import LEASE_SECONDS
 from tests.faults.trial import Trial, trying
-from tests.fleet import wait_until
+from tests.fleet import pass_time, wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 Table = dict[str, list[Row]]
 SECTION = "other faults, slow"
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 BALLAST_BYTES = 1 << 20
 
 
 def told(table: Table, trial: Trial) -> None:
     table.setdefault(SECTION, []).extend(trial.found)
-
-
-def pass_time(seconds: float) -> None:
-    """Let time go by: it is the fault itself."""
-    until = time.monotonic() + seconds
-    wait_until(lambda: time.monotonic() > until, seconds=seconds + 5)
 
 
 @pytest.mark.parametrize("name", ["broker", "results", "postgres"])
@@ -74,38 +72,6 @@ def test_torn_tail_of_the_broker_s_log_costs_no_call(sweep: Sweep, lab: LabContr
         broker.start()
         trial.work()
     assert (trial.ends(), trial.hits()) == (["completed"] * 6, 6)
-    told(table, trial)
-
-
-@pytest.mark.parametrize("skew", ["+1h", "-1h"])
-@pytest.mark.skipif(not FAKETIME.exists(), reason="needs libfaketime (Debian: libfaketime)")
-def test_worker_whose_clock_is_wrong_repeats_nothing(sweep: Sweep, lab: LabControl, table: Table, skew: str) -> None:
-    """X1, X2: beside a straight worker, both restore what the other holds; leases are the database's time.
-
-    What the other worker held is dated by its clock: such a leftover of an answered call may wait for an hour.
-    """
-    lies = {"LD_PRELOAD": str(FAKETIME), "FAKETIME": skew, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    other = Lane(0, sweep.stores, sweep.history.path.parent, lies, mark="-other")
-    try:
-        with trying(f"clock of one worker of two {skew}", sweep, lab, drained=False) as trial:
-            # Three: a full worker, of four threads, might hold one message more until one of them is free.
-            slow, quick = trial.calls(3, gate="skew"), trial.calls(12)
-            trial.work(visibility_seconds=60)
-            other.launcher.begin(Blow(), visibility_seconds=60)
-            straight, skewed = process_of(trial.nodes.worker), process_of(worker_node(other))
-            straight.await_ready(), skewed.await_ready()
-            for call in [*slow, *quick]:
-                trial.lane.send(call)
-            trial.arrived(slow)
-            # Long enough for a restore, which is looked for each second; within the calls' own deadline of 2 s.
-            pass_time(1.2)
-            trial.release(slow)
-            trial.arrived(quick)
-            skewed.stop()
-    finally:
-        other.close()
-        sweep.lanes[0].flush()
-    assert trial.hits() == 15
     told(table, trial)
 
 
@@ -179,6 +145,45 @@ def test_full_disk_under_all_stores_costs_no_second_request(lab: LabControl, tmp
         stores.pid("postgres"), stores.pid("broker")
     assert trial.hits() >= 4
     assert sent <= 40
+    told(table, trial)
+
+
+@contextmanager
+def watching(stores: Stores, disk: Path) -> Iterator[Entry]:
+    """A Flower that keeps its log and whatever else it writes on this disk."""
+    entry = flower.make_entry(settings().flower_port)
+    plain = flower.part(stores.home, life.environment(stores.settings) | {"TMPDIR": str(disk)}, entry)
+    stores.parts["flower"] = part = replace(plain, log=disk / "flower.log")
+    stores.children["flower"] = child.start(part)
+    process = store(stores, "flower")
+    try:
+        process.await_ready()
+        yield entry
+    finally:
+        process.stop()
+
+
+def page_of(entry: Entry) -> str:
+    """Flower's list of tasks, as a reader with the password sees it; "" while it does not answer."""
+    word = b64encode(f"{flower.USER}:{entry.password}".encode()).decode()
+    asked = Request(f"{entry.url}api/tasks", headers={"Authorization": f"Basic {word}"})
+    with suppress(OSError), urlopen(asked, timeout=10) as page:
+        return str(page.read().decode())
+    return ""
+
+
+def test_full_disk_under_flower_costs_nothing(sweep: Sweep, lab: LabControl, tmp_path: Path, table: Table) -> None:
+    """X1: Flower's log and its folder of temporary files find no byte; calls go through, and it shows them."""
+    with (
+        small_disk(tmp_path / "disk", 1) as disk,
+        watching(sweep.stores, disk) as entry,
+        trying("disk full under Flower", sweep, lab) as trial,
+    ):
+        fill(disk / "ballast")
+        trial.work()
+        tasks = [trial.lane.send(call) for call in trial.calls(8)]
+        wait_until(lambda: all(task in page_of(entry) for task in tasks), seconds=60, what="Flower shows the calls")
+    assert (trial.ends(), trial.hits()) == (["completed"] * 8, 8)
     told(table, trial)
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from ops.lab.control import LabControl
-from tests.faults.lanes import Call, Lane
+from tests.faults.lanes import Lane
 from tests.faults.networks import listening, own_network
 from tests.faults.nodes import process_of, worker_node
 from tests.faults.stores import running_stores
 from tests.faults.sweeping import sweeping
 from tests.faults.table import Row
 from tests.faults.terms import FINALIZER_SECONDS, LEASE_SECONDS
-from tests.faults.trial import Trial, trying
+from tests.faults.trial import trying
 from tests.fleet import wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -42,7 +42,7 @@ def test_worker_that_is_cut_off_past_its_lease_sends_nothing_more_and_comes_back
             network.cut(*links)
             trial.release(running)
             late = [lane.send(call) for call in waiting]
-            wait_until(lambda: ended(trial, running), seconds=LEASE_SECONDS + FINALIZER_SECONDS + 10, what="all ended")
+            wait_until(lambda: trial.ended(running), seconds=LEASE_SECONDS + FINALIZER_SECONDS + 10, what="all ended")
             assert [lab.requests(call.target) for call in waiting] == [[]] * 4
             network.mend(*links)
             for task in late:
@@ -50,14 +50,7 @@ def test_worker_that_is_cut_off_past_its_lease_sends_nothing_more_and_comes_back
             worker.stop()
         finally:
             lane.close()
-    by_key = {entry["call"]: entry["state"] for entry in trial.judged if entry["kind"] == "terminal"}
-    assert [by_key[call.key] for call in running] == ["outcome_unknown"] * 4
-    assert [by_key[call.key] for call in waiting] == ["completed"] * 4
+    assert [trial.end_of(call) for call in running] == ["outcome_unknown"] * 4
+    assert [trial.end_of(call) for call in waiting] == ["completed"] * 4
     assert trial.hits() == 8
     table.setdefault("other faults, slow", []).extend(trial.found)
-
-
-def ended(trial: Trial, calls: list[Call]) -> bool:
-    """Whether each of these has its end."""
-    rows = trial.stores.rows("SELECT o.key FROM witness_ends e JOIN operations o ON o.id = e.operation_id")
-    return {call.key for call in calls} <= {key for (key,) in rows}

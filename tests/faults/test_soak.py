@@ -61,7 +61,7 @@ def ask(trial: Trial, count: int) -> None:
 def blows(nemesis: Nemesis) -> list[Row]:
     """How often each blow fell."""
     fell = Counter(blow.name for blow in nemesis.struck)
-    return [Row(point=f"({name})", runs=count, egress=0, ends="", seconds=0) for name, count in sorted(fell.items())]
+    return [Row(point=f"({name})", runs=count) for name, count in sorted(fell.items())]
 
 
 def explained(trial: Trial, nemesis: Nemesis) -> list[Row]:

@@ -54,6 +54,16 @@ class Trial:
         """How the calls ended, each once."""
         return [entry["state"] for entry in self.judged if entry["kind"] == "terminal"]
 
+    def end_of(self, call: Call) -> str:
+        """How a call ended."""
+        [state] = [entry["state"] for entry in self.judged if entry["kind"] == "terminal" and entry["call"] == call.key]
+        return str(state)
+
+    def ended(self, calls: Sequence[Call]) -> bool:
+        """Whether the database has seen the end of each of these."""
+        rows = self.stores.rows("SELECT o.key FROM witness_ends e JOIN operations o ON o.id = e.operation_id")
+        return {call.key for call in calls} <= {key for (key,) in rows}
+
     def hits(self) -> int:
         return sum(entry["kind"] == "hit" for entry in self.judged)
 
