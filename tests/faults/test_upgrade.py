@@ -74,7 +74,7 @@ def test_old_worker_beside_a_new_one_keeps_every_promise(
 ) -> None:
     """X1: both take calls of both doors, one is killed under way, and one chain holds what both have written."""
     with trying("an older worker beside today's", sweep, lab) as trial:
-        chained, many = trial.calls(12), trial.calls(40)
+        chained, many = trial.calls(8), trial.calls(24)
         for call in chained:
             call.project = chained[0].project
         old_lane.launcher.begin(Blow(), visibility_seconds=NEVER_SECONDS)
@@ -88,11 +88,11 @@ def test_old_worker_beside_a_new_one_keeps_every_promise(
         struck = take_along(trial, old_lane)
     assert set(trial.ends()) == {"completed", "outcome_unknown"}
     assert trial.hits() == len(trial.sweep.calls)
-    assert served_by(trial, old_house) >= 5, "the older worker served too few"
-    assert served_by(trial, HOUSE) >= 5, "today's worker served too few"
+    assert served_by(trial, old_house) >= 4, "the older worker served too few"
+    assert served_by(trial, HOUSE) >= 4, "today's worker served too few"
     for call in (chained[0], *many, *struck):
         chain = read_chain(sweep.ledger, call.project, "r")
-        assert (verify(chain), len(chain.links)) == ((), 12 if call is chained[0] else 1)
+        assert (verify(chain), len(chain.links)) == ((), 8 if call is chained[0] else 1)
     table.setdefault("other faults", []).extend(trial.found)
 
 
