@@ -74,11 +74,16 @@ def cause(end: Entry, own: Sequence[Run], struck: Iterable[Struck]) -> str:
     holder = _holder(own)
     if holder is None:
         return "its messages reached no worker in time"
-    met = [one.name for one in struck if one.until >= end["admitted_at"] and one.at <= end["lease_until"]]
-    heavy = [name for name in met if name.startswith(HEAVY)]
-    blow = next(iter(heavy or met), "no blow") if holder.over else DEADLY
+    blow = _heaviest(end, struck) if holder.over else DEADLY
     code = "" if end["state"] == "outcome_unknown" else f": {end['code']}, {end['sent']}"
     return f"{blow}, {STAGES[holder.stage][1]}{code}"
+
+
+def _heaviest(end: Entry, struck: Iterable[Struck]) -> str:
+    """Of the blows that a call met, the longest one to a thing that it needed: short ones are waited for."""
+    met = [one for one in struck if one.until >= end["admitted_at"] and one.at <= end["lease_until"]]
+    heavy = [one for one in met if one.name.startswith(HEAVY)]
+    return max(heavy or met, key=lambda one: one.until - one.at).name if met else "no blow"
 
 
 def _holder(own: Sequence[Run]) -> Run | None:

@@ -44,7 +44,12 @@ def test_diary_is_read_as_the_runs_of_its_threads(tmp_path: Path) -> None:
         ([Run("a", TRANSFER)], [], END, "worker killed, in transfer"),
         (
             [Run("a", SETTLING, over=True)],
-            [Struck("broker killed", 99, 101), Struck("postgres silent", 105, 114), Struck("worker frozen", 120, 121)],
+            [
+                Struck("broker killed", 99, 101),
+                Struck("postgres stopped", 103, 103.1),
+                Struck("postgres silent", 105, 114),
+                Struck("worker frozen", 120, 140),
+            ],
             END,
             "postgres silent, settling",
         ),
