@@ -59,10 +59,12 @@ def call(engine: Engine, statement: str, values: Row, *, patience_seconds: float
             return _once(engine, statement, values)
         except (psycopg2.Error, PoolEmpty) as error:
             connected = _judge(error)
-            if deadline.left_seconds() <= pause:
+            left = deadline.left_seconds()
+            if left <= 0:
                 raise LedgerUnavailable("The ledger's database does not answer.", **_seen(error)) from None
         # A connection that was lost may be one of a whole pool of dead ones: only a server that is away earns a wait.
-        sleep(FIRST_PAUSE_SECONDS if connected else pause)
+        # The last try is made when patience ends, not a pause before it: a server may have come back in between.
+        sleep(min(left, FIRST_PAUSE_SECONDS if connected else pause))
         pause = FIRST_PAUSE_SECONDS if connected else min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 

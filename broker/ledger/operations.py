@@ -18,6 +18,10 @@ from schemas.receipt import digest_of
 
 KEY_CHARS = 512  # ours are at most 128; a foreign task's id may be anything, and an index row holds 2,700 bytes
 
+# How long after its lease a ride still tries to settle. First writer wins, so it is safe; a ledger that was away for as
+# long as the lease takes the account of a living worker, unless the finalizer, which looks every 5 s, was there first.
+LATE_SECONDS = 5.0
+
 COLUMNS = (
     "verdict, operation_id::text, task_id, generation, admitted_at, lease_until, seconds_left, step_used, run_used, "
     "state, code, sent, body, digest"
@@ -57,7 +61,7 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
 def settle(engine: Engine, lease: Lease, ending: Ending, *, patience_seconds: float | None = None) -> Stored:
     """What is stored for the operation afterwards: this ending, or the one that was there first.
 
-    A repeat gives the same answer. Patience is the lease's own length where none is given.
+    A repeat gives the same answer. Patience, where none is given, lasts until after the lease's end (decision 0009).
     Raises: SettingsChanged when the project was saved since admission and the ending is `completed`: nothing is
     written, and the caller settles again with a failed ending of that code. LedgerUnavailable.
     """
@@ -73,7 +77,7 @@ def settle(engine: Engine, lease: Lease, ending: Ending, *, patience_seconds: fl
         ending.body,
         ending.digest,
     )
-    patience = lease.seconds_left if patience_seconds is None else patience_seconds
+    patience = lease.seconds_left + LATE_SECONDS if patience_seconds is None else patience_seconds
     row = call(engine, SETTLE, values, patience_seconds=patience)
     answer = named(row)
     if answer["verdict"] == "settings_changed":

@@ -4,6 +4,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
+from time import monotonic
 
 import pytest
 from sqlalchemy import text
@@ -150,6 +151,20 @@ def test_ledger_spends_no_patience_on_dead_connections_when_the_server_is_back(o
     postgres.control("restart", "-m", "fast")
 
     assert isinstance(admit(open_ledger, request(), patience_seconds=3), Lease)
+
+
+def test_settle_waits_past_its_lease_for_a_server_that_is_away(open_ledger, postgres):
+    """X2: nobody has ended the call meanwhile, so its own account is its end."""
+    lease = admit(open_ledger, request(profile=profile(lease_seconds=1)))
+    over_at = monotonic() + 1.5
+    postgres.control("stop", "-m", "fast")
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(settle, open_ledger, lease, ending())
+        wait_until(lambda: monotonic() > over_at)
+        postgres.control("restart", "-m", "fast")
+        stored = answer.result(20)
+
+    assert stored.state is OperationState.COMPLETED
 
 
 def test_readers_notice_nothing_when_their_pooled_connections_died(open_ledger, postgres):
