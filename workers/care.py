@@ -1,7 +1,8 @@
 """Periodic care: what must happen even when nobody looks."""
 
 import structlog
-from celery.signals import worker_init, worker_shutdown
+from celery.signals import worker_init, worker_ready, worker_shutdown
+from celery.worker.consumer import Consumer
 
 from broker import celeryconfig
 from broker.app import app
@@ -40,6 +41,13 @@ def keep_promises(**_signal: object) -> None:
         durability(hands().ledger)
     except Exception as error:
         raise SystemExit(f"This worker does not start: {error}") from error
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator,unused-ignore]
+def warm_up(sender: Consumer, **_signal: object) -> None:
+    """Start the extraction processes before the first page asks for them, where this worker serves tools."""
+    if {tool.queue for tool in catalogue().values()} & set(sender.app.amqp.queues.consume_from):
+        hands().extraction.warm()
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator,unused-ignore]

@@ -23,6 +23,20 @@ def test_up_tells_where_each_part_is(fleet: Command) -> None:
     assert {line.split()[0] for line in fleet.lines if line.startswith("  ")} >= PARTS
 
 
+def test_extraction_processes_wait_for_the_first_page_in_the_workers_that_serve_tools(fleet: Command) -> None:
+    def serving() -> dict[str, bool]:
+        found = {}
+        for part in psutil.Process(fleet.process.pid).children():
+            words = part.cmdline()
+            if "-n" in words:
+                name = words[words.index("-n") + 1].partition("@")[0]
+                found[name] = any("spawn_main" in " ".join(child.cmdline()) for child in part.children())
+        return found
+
+    wait_until(lambda: serving().get("worker-1"), "the worker has its extraction processes")
+    assert serving()["care"] is False
+
+
 def test_a_second_up_says_who_runs(fleet: Command, fleet_home: Path) -> None:
     ended = outrider("up", home=fleet_home)
     assert ended.returncode == 1
