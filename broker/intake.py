@@ -21,7 +21,8 @@ from broker.app import app
 from broker.ledger.engine import Ledger
 from broker.ledger.operations import find_ended
 from broker.ledger.outbox import end_accepted
-from broker.orders import read_order
+from broker.ledger.refusals import note_refusal
+from broker.orders import asker, read_order
 from broker.outbox import AWAY, accept_order, post, post_due
 from broker.settings import settings
 from schemas.envelope import Envelope, ErrorOut, Outcome, replay
@@ -155,6 +156,8 @@ def _accept(handle: Handle, ledger: Ledger, asked: dict[str, Any], *, progress: 
         lost = OutcomeUnknown("The ledger did not answer: whether the call was accepted is not known.")
         return replace(handle, answer=_error(handle, "unknown", lost))
     except OutriderError as error:
+        if (context := asker(asked)) is not None:
+            note_refusal(ledger, context, catalogue()[handle.tool].profile.family)
         return replace(handle, answer=_error(handle, "refused", error))
     if isinstance(found, Stored):
         return replace(handle, answer=replay(handle.tool, found))

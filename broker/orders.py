@@ -47,6 +47,14 @@ def read_order(tool: Tool, positional: tuple[Any, ...], keywords: dict[str, Any]
     return Order(tool=tool, args=args, context=context)
 
 
+def asker(keywords: dict[str, Any]) -> Context | None:
+    """Who asks in a message that was refused; None where even that cannot be read."""
+    try:
+        return _read(Context, keywords.get("context"), "context")
+    except InvalidArguments:
+        return None
+
+
 def _read(model: type[M], given: Any, part: str) -> M:
     if not isinstance(given, dict):
         raise InvalidArguments(f"{part} is not an object.", field=part)

@@ -18,8 +18,9 @@ from pydantic import BaseModel
 
 from broker.app import app
 from broker.ledger.operations import admit
+from broker.ledger.refusals import note_refusal
 from broker.logs import where
-from broker.orders import Order, read_order
+from broker.orders import Order, asker, read_order
 from schemas.context import Context
 from schemas.envelope import Envelope, ErrorOut, replay
 from schemas.errors import Internal, LedgerUnavailable, OperationInProgress, OutriderError
@@ -80,6 +81,7 @@ def serve(craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, .
         envelope = refusal(craft.tool.name, error)
     except OutriderError as error:
         envelope = refusal(craft.tool.name, error)
+        _note(craft.tool, named)
     except TaskPredicate:
         raise
     except Exception as error:  # noqa: BLE001 - the last wall: an exception's text may hold what was being handled
@@ -98,6 +100,12 @@ def _broke(tool: str, error: Exception) -> Envelope:
 def refusal(tool: str, error: OutriderError) -> Envelope:
     """The answer where nothing left the machine."""
     return Envelope(outcome="refused", tool=tool, error=ErrorOut.of(error))
+
+
+def _note(tool: Tool, named: dict[str, Any]) -> None:
+    """Count a call that left no operation, for its agent's summary (M152). An accepted call has left one."""
+    if (context := asker(named)) is not None:
+        note_refusal(hands().ledger, context, tool.profile.family)
 
 
 def _answer(

@@ -15,9 +15,11 @@ SAVE = text("""
 WITH before AS (SELECT * FROM projects WHERE id = :id),
 saved AS (
   INSERT INTO projects AS p (id, enabled, fetch_enabled, agents, generation, updated_at)
-  VALUES (:id, :enabled, :fetch_enabled, :agents, 1, clock_timestamp())
+  SELECT :id, :enabled, :fetch_enabled, :agents, 1, clock_timestamp()
+    WHERE coalesce(CAST(:generation AS bigint), 0) = 0 OR EXISTS (SELECT FROM before)
   ON CONFLICT (id) DO UPDATE SET enabled = excluded.enabled, fetch_enabled = excluded.fetch_enabled,
     agents = excluded.agents, generation = p.generation + 1, updated_at = clock_timestamp()
+    WHERE p.generation = coalesce(CAST(:generation AS bigint), p.generation)
   RETURNING *
 ), noted AS (
   INSERT INTO audit (at, actor, action, project, facts)
@@ -29,6 +31,10 @@ saved AS (
 )
 SELECT id, enabled, fetch_enabled, agents, generation, updated_at FROM saved
 """)
+
+
+class SettingsOvertaken(Exception):
+    """Somebody saved the project since it was read; nothing was saved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +59,11 @@ def read_project(engine: Engine, project_id: str) -> Project:
     return _project(rows[0]) if rows else Project(id=project_id)
 
 
-def save_project(engine: Engine, project: Project, *, actor: str) -> Project:
+def save_project(engine: Engine, project: Project, *, actor: str, read_at: int | None = None) -> Project:
     """The project as it stands after the save, one generation on: calls under way will not be answered (M139).
 
-    The argument's `generation` and `updated_at` are not looked at. Writes an audit row without content (M141).
+    The argument's `generation` and `updated_at` are not looked at; `read_at` is the generation that the saver saw.
+    Writes an audit row without content (M141). Raises: SettingsOvertaken, when it is another one by now.
     """
     values = {
         "id": project.id,
@@ -64,8 +71,12 @@ def save_project(engine: Engine, project: Project, *, actor: str) -> Project:
         "fetch_enabled": project.fetch_enabled,
         "agents": list(dict.fromkeys(project.agents)),
         "actor": actor,
+        "generation": read_at,
     }
-    return _project(write(engine, SAVE, values)[0])
+    rows = write(engine, SAVE, values)
+    if not rows:
+        raise SettingsOvertaken
+    return _project(rows[0])
 
 
 def ensure_local_project(engine: Engine) -> Project:

@@ -5,14 +5,12 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    DateTime,
     Double,
     ForeignKey,
     Identity,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -22,15 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-METADATA = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-    }
-)
-INSTANT = DateTime(timezone=True)
-REWRITTEN = {"fillfactor": 50, "autovacuum_vacuum_scale_factor": 0.02}
+from broker.ledger import admin_tables  # noqa: F401 - they are the ledger's too, and METADATA knows them by this
+from broker.ledger.metadata import INSTANT, METADATA, REWRITTEN
 
 PROJECTS = Table(
     "projects",
@@ -99,6 +90,7 @@ OPERATIONS = Table(
     Index("ix_operations_accepted", "post_at", postgresql_where=text("state = 'accepted'")),
     Index("ix_operations_accepted_at", "accepted_at", postgresql_using="brin"),
     Index("ix_operations_run", "project", "run", postgresql_where=text("ended_at IS NOT NULL")),
+    Index("ix_operations_ended", "project", "ended_at", postgresql_where=text("ended_at IS NOT NULL")),
     postgresql_with={"autovacuum_vacuum_scale_factor": 0.02, "autovacuum_analyze_scale_factor": 0.02},
 )
 

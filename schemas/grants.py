@@ -1,0 +1,25 @@
+"""Grants: which permissions a token may carry, and which web tools a project can give an agent."""
+
+from typing import Literal
+
+Permission = Literal["project.web-search.manage", "project.runs.manage", "fleet.view"]
+Family = Literal["search", "fetch"]
+
+MANAGE: Permission = "project.web-search.manage"  # read and save a project's web settings (M133)
+RUNS: Permission = "project.runs.manage"  # an orchestrator's: begin executions, read runs, announce retries
+FLEET: Permission = "fleet.view"  # the operations page: workers, queues, leases
+
+PERMISSIONS: tuple[Permission, ...] = (MANAGE, RUNS, FLEET)
+
+# The tools that these settings govern, and no others: shells and other MCP tools are none of their business (M159).
+WEB_TOOLS: dict[Family, str] = {"search": "web_search", "fetch": "web_fetch"}
+
+
+def tools_of(families: tuple[Family, ...]) -> tuple[str, ...]:
+    """The web tools of these families, in the catalogue's order."""
+    return tuple(sorted(WEB_TOOLS[family] for family in families))
+
+
+def families_of(tools: tuple[str, ...]) -> tuple[Family, ...]:
+    """The families of these web tools."""
+    return tuple(family for family, tool in WEB_TOOLS.items() if tool in tools)
