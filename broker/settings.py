@@ -49,6 +49,10 @@ class Settings(BaseSettings):
     flower_port: int = Field(default=5555, ge=1, le=65535)
     metrics_port: int = Field(default=9464, ge=1, le=65535)
     gateway_port: int = Field(default=8765, ge=1, le=65535)
+    admin_port: int = Field(default=8780, ge=1, le=65535)
+    admin_url: str | None = Field(
+        default=None, pattern=r"^https?://", description="Where people reach the admin server, behind a proxy of yours."
+    )
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
 
     @field_validator("seal_key")

@@ -11,6 +11,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from broker import settings as configuration
+from broker.ledger.agents import Agent, read_agents, save_tool_list
 from broker.ledger.engine import Ledger, ledger_engine
 from broker.ledger.health import durability, schema_is_current
 from broker.ledger.projects import Project, read_project, save_project
@@ -22,6 +23,7 @@ from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
 from schemas.context import SafeId
 from schemas.errors import Broken
+from schemas.grants import WEB_TOOLS, families_of, tools_of
 from schemas.operation import Stored
 from schemas.receipt import digest_of
 
@@ -31,7 +33,7 @@ receipt = typer.Typer(no_args_is_help=True, help="The final accounts of operatio
 As_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
-def _safe(name: str) -> str:
+def safe(name: str) -> str:
     """The id, where a call's context can carry it. Raises: typer.BadParameter."""
     try:
         return TypeAdapter(SafeId).validate_python(name)
@@ -40,7 +42,7 @@ def _safe(name: str) -> str:
         raise typer.BadParameter(why) from error
 
 
-Project_Id = Annotated[str, typer.Argument(metavar="ID", help="The project's id, for instance local.", callback=_safe)]
+Project_Id = Annotated[str, typer.Argument(metavar="ID", help="The project's id, for instance local.", callback=safe)]
 
 
 def migrate() -> None:
@@ -67,7 +69,7 @@ def show_project(project_id: Project_Id, *, as_json: As_Json = False) -> None:
     Example: outrider project show local
     """
     with open_ledger() as ledger:
-        _show_project(read_project(ledger, project_id), as_json=as_json)
+        _show_project(ledger, read_project(ledger, project_id), as_json=as_json)
 
 
 @project.command("set")
@@ -97,18 +99,50 @@ def set_project(
             fetch_enabled=before.fetch_enabled if fetch is None else fetch,
             agents=before.agents if named is None else named,
         )
-        _show_project(save_project(ledger, wanted, actor=f"cli:{getpass.getuser()}"), as_json=as_json)
+        _show_project(ledger, save_project(ledger, wanted, actor=_actor()), as_json=as_json)
+
+
+@project.command("tools")
+def set_tools(
+    project_id: Project_Id,
+    agent: Annotated[str, typer.Argument(help="The agent's name.", callback=safe)],
+    *,
+    only: Annotated[
+        str | None, typer.Option(help='Its own tool list: web_search,web_fetch; "" for neither. Default: no list.')
+    ] = None,
+    as_json: As_Json = False,
+) -> None:
+    """Save an agent's own tool list: it gets no tool beyond it. Without --only it has none, and gets what is permitted.
+
+    A list permits nothing by itself: `project set --agents` does.
+
+    Example: outrider project tools research designer --only web_search
+    """
+    tools = None if only is None else tuple(name.strip() for name in only.split(",") if name.strip())
+    if unknown := sorted(set(tools or ()) - set(WEB_TOOLS.values())):
+        why = f"{unknown[0]!r} is none of {', '.join(WEB_TOOLS.values())}"
+        raise typer.BadParameter(why)
+    with open_ledger() as ledger:
+        families = None if tools is None else families_of(tools)
+        save_tool_list(ledger, project_id, agent, families, actor=_actor())
+        _show_project(ledger, read_project(ledger, project_id), as_json=as_json)
+
+
+def _actor() -> str:
+    return f"cli:{getpass.getuser()}"
 
 
 def _names(text: str) -> Iterator[str]:
-    return (_safe(name.strip()) for name in text.split(",") if name.strip())
+    return (safe(name.strip()) for name in text.split(",") if name.strip())
 
 
-def _show_project(found: Project, *, as_json: bool) -> None:
+def _show_project(ledger: Ledger, found: Project, *, as_json: bool) -> None:
+    """The settings, and which tools each agent would be given if it began now (M136)."""
     if found.updated_at is None:
         say(f"{found.id} was never saved; these are the defaults")
+    agents = read_agents(ledger, found.id)
     if as_json:
-        give_json(asdict(found))
+        give_json(asdict(found) | {"tools": {one.name: tools_of(one.families) for one in agents}})
         return
     saved = (
         f"saved {found.generation} times, last {found.updated_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -119,6 +153,13 @@ def _show_project(found: Project, *, as_json: bool) -> None:
         f"{found.id}: web {'on' if found.enabled else 'off'}, fetch {'on' if found.fetch_enabled else 'off'}, "
         f"agents {', '.join(found.agents) or 'none'}; {saved}"
     )
+    for one in agents:
+        give(f"  {one.name}: {_tools(one)}")
+
+
+def _tools(agent: Agent) -> str:
+    own = "" if agent.listed is None else f"; its own list: {', '.join(tools_of(agent.listed)) or 'empty'}"
+    return (", ".join(tools_of(agent.families)) or "neither tool") + own
 
 
 @receipt.command("show")

@@ -3,7 +3,7 @@
 import typer
 from typer.main import get_command
 
-from ops.cli import calls, checking, keeping, measuring, private, proving, serving, state
+from ops.cli import calls, checking, granting, keeping, measuring, private, proving, serving, state
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
 
@@ -26,6 +26,7 @@ keeping.receipt.command("verify")(proving.verify_receipts)
 keeping.receipt.command("export")(proving.export_receipts)
 app.add_typer(keeping.project, name="project")
 app.add_typer(keeping.receipt, name="receipt")
+app.add_typer(granting.token, name="token")
 app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})(private.lab)
 
 

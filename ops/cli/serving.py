@@ -10,6 +10,7 @@ import typer
 from broker import settings as configuration
 from broker.settings import Settings
 from ops import flower
+from ops.admin import entry as admin
 from ops.cli.printing import FAILED, OK, OURS, give, leave, say
 from ops.metrics import part as metrics
 from ops.stack import fleet, home, life, ports, sharing
@@ -24,11 +25,13 @@ def up(
     port_base: Annotated[
         int | None,
         typer.Option(
-            help="First of the ports to listen on: Flower takes it, the metrics the third.", min=1024, max=65500
+            help="First of the ports to listen on: Flower takes it, the pages the second, the metrics the third.",
+            min=1024,
+            max=65500,
         ),
     ] = None,
 ) -> None:
-    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat, Flower and the metrics.
+    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat, Flower, admin pages and metrics.
 
     What dies is started again. Ctrl-C drains: what was begun is finished first. Ctrl-C twice hurries.
 
@@ -39,12 +42,14 @@ def up(
     entry = flower.make_entry(wanted)
     if entry.port != wanted:
         say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
-    metrics_port = _metrics_port(settings, port_base)
+    watchers = fleet.Watchers(
+        flower=entry, admin=_pages(settings, port_base), metrics_port=_metrics_port(settings, port_base)
+    )
     with Interrupts() as interrupts:
-        plan = _plan(settings, entry, metrics_port, interrupts)
+        plan = _plan(settings, watchers, interrupts)
         try:
             with life.run(plan) as stack:
-                _show(stack, entry, metrics.url(metrics_port))
+                _show(stack, watchers)
                 while not interrupts.wait():
                     pass
                 say("draining: what was begun is finished first; Ctrl-C again hurries")
@@ -56,18 +61,27 @@ def up(
     say("drained")
 
 
-def _plan(settings: Settings, entry: flower.Entry, metrics_port: int, interrupts: Interrupts) -> Plan:
+def _plan(settings: Settings, watchers: fleet.Watchers, interrupts: Interrupts) -> Plan:
     return Plan(
         settings=settings,
-        fleet=lambda place, environment: fleet.whole_fleet(place, environment, entry, metrics_port),
+        fleet=lambda place, environment: fleet.whole_fleet(place, environment, watchers),
         prepare=sharing.make_current,
         say=say,
         asked=interrupts.asked,
         hurry=interrupts.hurry,
-        flower_url=entry.url,
-        metrics_url=metrics.url(metrics_port),
+        flower_url=watchers.flower.url,
+        admin_url=watchers.admin.url,
+        metrics_url=metrics.url(watchers.metrics_port),
         serves=True,
     )
+
+
+def _pages(settings: Settings, port_base: int | None) -> admin.Entry:
+    wanted = port_base + 1 if port_base else settings.admin_port
+    pages = admin.make_entry(wanted)
+    if pages.port != wanted:
+        say(f"port {wanted} is taken: the admin pages are on {pages.port} instead")
+    return pages
 
 
 def _metrics_port(settings: Settings, port_base: int | None) -> int:
@@ -78,11 +92,13 @@ def _metrics_port(settings: Settings, port_base: int | None) -> int:
     return port
 
 
-def _show(stack: Stack, entry: flower.Entry, metrics_url: str) -> None:
+def _show(stack: Stack, watchers: fleet.Watchers) -> None:
     """Where everything is, and the password, once. Plain lines: addresses are there to be copied whole."""
+    entry = watchers.flower
     where = places(stack.settings) | {
         "flower": f"{entry.url}  user {flower.USER}, password {entry.password}",
-        "metrics": metrics_url,
+        "admin": f"{watchers.admin.url}  log in with a token: outrider token create NAME",
+        "metrics": metrics.url(watchers.metrics_port),
     }
     give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")
     children = stack.supervisor.children

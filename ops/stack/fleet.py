@@ -4,8 +4,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ops import flower
+from ops.admin import entry as admin
 from ops.metrics import part as metrics
 from ops.stack.child import HOUSE, Escalation, Part
 from ops.stack.home import Home
@@ -36,8 +38,17 @@ def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
     return (_celery(home, environment, "worker-1", (*_WORKER, "-c", "4", "-Q", queues, "-n", "worker-1@%h")),)
 
 
-def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry, metrics_port: int) -> tuple[Part, ...]:
-    """The fleet of `outrider up`: workers, care, beat, Flower and the metrics."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watchers:
+    """Where those who watch the fleet find it: Flower, the admin pages, the metrics."""
+
+    flower: flower.Entry
+    admin: admin.Entry
+    metrics_port: int
+
+
+def whole_fleet(home: Home, environment: Mapping[str, str], wanted: Watchers) -> tuple[Part, ...]:
+    """The fleet of `outrider up`: workers, care, beat, Flower, the admin pages and the metrics."""
     workers = [
         _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
         for name in (f"worker-{number}" for number in range(1, worker_count() + 1))
@@ -47,7 +58,11 @@ def whole_fleet(home: Home, environment: Mapping[str, str], entry: flower.Entry,
     beat = _celery(
         home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
     )
-    watchers = (flower.part(home, environment, entry), metrics.part(home, environment, metrics_port))
+    watchers = (
+        flower.part(home, environment, wanted.flower),
+        admin.part(home, environment, wanted.admin),
+        metrics.part(home, environment, wanted.metrics_port),
+    )
     return (*workers, care, beat, *watchers)
 
 

@@ -73,6 +73,7 @@ class State:
     result_url: str
     flower_url: str | None = None
     metrics_url: str | None = None
+    admin_url: str | None = None
     serves: bool = False
 
 

@@ -54,6 +54,7 @@ class Plan:
     hurry: Asked = never
     flower_url: str | None = None
     metrics_url: str | None = None
+    admin_url: str | None = None
     serves: bool = False
 
 
@@ -156,6 +157,7 @@ def _tell(plan: Plan, stack: Stack, phase: Phase) -> None:
             result_url=str(settings.result_url),
             flower_url=plan.flower_url,
             metrics_url=plan.metrics_url,
+            admin_url=plan.admin_url,
             serves=plan.serves,
         ),
     )

@@ -1,0 +1,1 @@
+"""The pages: server-rendered, for people; one module a place, each a router."""
