@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-u
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fetch lab-fetch up test units walks faults test-long check bench demo lock clean
+.PHONY: help setup browser fetch lab-fetch up test units walks faults test-long check bench demo lock clean
 MAKEFLAGS += --no-print-directory
 
 help: ## Show this list
@@ -26,6 +26,14 @@ $(READY): pyproject.toml ops/locks/dev.txt
 	@{ $(PIP) --require-hashes -r ops/locks/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; } >$(LOG) 2>&1 \
 		|| { cat $(LOG) >&2; exit 1; }
 	@touch $@
+
+# The pages' tests want a real browser. What hinders it is written down: in CI those tests then skip, and say why.
+NO_BROWSER := $(VENV)/browser-missing
+browser: setup ## Install Debian's Chromium for the tests of the admin pages (needs root)
+	@rm -f $(NO_BROWSER); for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	echo "installing chromium, told in $(LOG)" >&2; export DEBIAN_FRONTEND=noninteractive; \
+	{ apt-get update && apt-get install -y --no-install-recommends chromium; } >$(LOG) 2>&1 \
+		|| { echo "apt-get could not install chromium" | tee $(NO_BROWSER) >&2; }
 
 # The URL travels in the environment: neither make nor the shell may read its special characters.
 fetch lab-fetch: export FETCH_URL := $(value URL)

@@ -1,7 +1,7 @@
 """Tokens: who may administer, kept as digests.
 
 A token is 32 random bytes, so one SHA-256 is a sound way to keep it: nothing that short of the token itself can be
-guessed from its digest, and a slow hash would only slow us (decision 0010).
+guessed from its digest, and a slow hash would only slow us (decision 0014).
 """
 
 import secrets

@@ -26,7 +26,7 @@ def read(project_id: ProjectId, agent: AgentName, _token: Reader, desk: AtDesk) 
     return _tools(read_agent(desk.ledger, project_id, agent))
 
 
-@router.put("/agents/{agent}/tools", operation_id="saveAgentTools", responses=documented(413))
+@router.put("/agents/{agent}/tools", operation_id="saveAgentTools", responses=documented(400, 413))
 def save(project_id: ProjectId, agent: AgentName, token: Manager, wanted: ToolListIn, desk: AtDesk) -> Data[AgentTools]:
     """Save the agent's own tool list: a settings change like any other, which calls under way are told of."""
     families = None if wanted.tools is None else families_of(tuple(wanted.tools))

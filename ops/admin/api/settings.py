@@ -3,6 +3,8 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
+from pydantic import StringConstraints
+from pydantic.json_schema import SkipJsonSchema
 
 from broker.ledger.projects import Project, SettingsOvertaken, read_project, save_project
 from ops.admin.api.bodies import Data, SettingsIn, SettingsOut
@@ -13,9 +15,10 @@ from ops.admin.problems import Problem, documented
 router = APIRouter(prefix="/api/admin/projects/{projectId}/web-search", tags=["settings"])
 
 _TAG = {"headers": {"ETag": {"description": "The settings' generation.", "schema": {"type": "string"}}}}
+Generation = Annotated[str, StringConstraints(pattern=r'^"[0-9]{1,18}"$')]
 IfMatch = Annotated[
-    str | None,
-    Header(pattern=r'^"[0-9]{1,18}"$', description="The ETag that was read: saves only what nobody saved since."),
+    Generation | SkipJsonSchema[None],
+    Header(description="The ETag that was read: saves only what nobody saved since."),
 ]
 
 
@@ -25,7 +28,7 @@ def read(project_id: ProjectId, _token: Manager, desk: AtDesk, response: Respons
     return _shown(read_project(desk.ledger, project_id), response)
 
 
-@router.put("", operation_id="saveWebSearch", responses={**documented(412, 413), 200: _TAG})
+@router.put("", operation_id="saveWebSearch", responses={**documented(400, 412, 413), 200: _TAG})
 def save(
     project_id: ProjectId,
     token: Manager,

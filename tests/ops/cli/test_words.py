@@ -23,6 +23,10 @@ COMMANDS = [
     ("migrate",),
     ("project", "set"),
     ("project", "show"),
+    ("project", "tools"),
+    ("token", "create"),
+    ("token", "list"),
+    ("token", "revoke"),
     ("receipt", "show"),
 ]
 
@@ -54,6 +58,12 @@ def test_every_command_teaches_by_an_example(words: tuple[str, ...], capsys: pyt
         (["project", "set", "p" * 129, "--enabled"], "128 at most"),
         (["project", "set", "research", "--agents", "designer,bad agent"], "'bad agent' is no id"),
         (["project", "set", "research"], "nothing to save"),
+        (["project", "tools", "research", "designer", "--only", "shell"], "'shell' is none of"),
+        (["token", "create", "alice", "--permission", "root"], "'root' is no permission"),
+        (["token", "create", "alice", "--expires", "0d"], "'0d' is no time to live"),
+        (["token", "create", "alice", "--expires", "367d"], "'367d' is no time to live"),
+        (["token", "create", "no name"], "'no name' is no id"),
+        (["token", "create", "alice", "--project", "*"], "'*' is no id"),
     ],
 )
 def test_a_wrong_use_is_never_taken_for_a_refusal(
