@@ -4,7 +4,7 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from broker.ledger.engine import migration_engine
-from broker.ledger.tables import METADATA
+from broker.ledger.tables import OPERATIONS
 from broker.settings import settings
 
 # Chosen once; any process that migrates a ledger takes it first. In the same number space as the calls' mutexes,
@@ -13,7 +13,7 @@ MUTEX = 0x6F75747269646572
 
 
 def _migrate(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=METADATA, compare_server_default=True)
+    context.configure(connection=connection, target_metadata=OPERATIONS.metadata, compare_server_default=True)
     with context.begin_transaction():
         # Waiting for another process's migration is patient; waiting for a busy table is not (house rule: 4 s).
         connection.execute(text("SELECT set_config('lock_timeout', '120s', true)"))
