@@ -61,7 +61,7 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
 def settle(engine: Engine, lease: Lease, ending: Ending, *, patience_seconds: float | None = None) -> Stored:
     """What is stored for the operation afterwards: this ending, or the one that was there first.
 
-    A repeat gives the same answer. Patience, where none is given, lasts until after the lease's end (decision 0014).
+    A repeat gives the same answer. Patience, where none is given, lasts until after the lease's end (decision 0017).
     Raises: SettingsChanged when the project was saved since admission and the ending is `completed`: nothing is
     written, and the caller settles again with a failed ending of that code. LedgerUnavailable.
     """
