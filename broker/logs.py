@@ -9,11 +9,12 @@ from typing import Any
 import structlog
 
 # Celery's per-task lines would double ours: "one closing line per operation" is written by the shift.
-_QUIET = ("celery.worker.strategy", "celery.app.trace", "celery.pool", "kombu", "amqp")
+_QUIET = ("celery.worker.strategy", "celery.app.trace", "celery.pool", "kombu", "amqp", "mcp")
 
 
 # These put messages, exception texts or tracebacks of theirs into their lines.
 _TALKERS = ("kombu.transport.redis", "kombu.transport.virtual.base", "celery.app.trace", "py.warnings")
+_TALKING_PACKAGES = ("mcp.",)  # the same of all loggers below
 _WORDS = re.compile(r"[^%:(\n]*(?::\d+: \w+Warning)?")  # up to the first value; a warning's place and kind
 _FACTS = {"reason", "count"}  # what our own lines to the standard library's loggers carry
 
@@ -46,8 +47,7 @@ def configure(*, level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for name in _TALKERS:
-        logging.getLogger(name).addFilter(_without_values)
+    handler.addFilter(_only_words)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -60,8 +60,10 @@ def _as_bytes(_logger: Any, _method: str, line: Any) -> bytes:
     return str(line).encode("utf-8", "backslashreplace")
 
 
-def _without_values(record: logging.LogRecord) -> bool:
+def _only_words(record: logging.LogRecord) -> bool:
     """Keeps the first words of a line that would show a message, and drops its values."""
+    if record.name not in _TALKERS and not record.name.startswith(_TALKING_PACKAGES):
+        return True
     text = record.getMessage() if record.name == "py.warnings" else str(record.msg)
     found = _WORDS.match(text)
     record.msg, record.args = (found.group() if found else "").strip(), ()

@@ -53,6 +53,10 @@ class Settings(BaseSettings):
     admin_url: str | None = Field(
         default=None, pattern=r"^https?://", description="Where people reach the admin server, behind a proxy of yours."
     )
+    gateway_url: str | None = Field(
+        default=None, pattern=r"^https?://", description="Where clients reach the gateway, behind a proxy of yours."
+    )
+    token: SecretStr | None = Field(default=None, description="An agent's token, for the gateway over stdio.")
     models_file: Path | None = Field(default=None, description="Model routes, for truth analysis and fusion.")
 
     @field_validator("seal_key")

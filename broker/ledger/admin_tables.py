@@ -17,12 +17,26 @@ TOKENS = Table(
     Column("created_by", Text, nullable=False),
     Column("expires_at", INSTANT, nullable=False),
     Column("revoked_at", INSTANT),
+    Column("agent", Text),
+    Column("run", Text),
+    Column("step", Text),
+    Column("session", Text),
     UniqueConstraint("digest", name="uq_tokens_digest"),
     CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
     CheckConstraint(
         "cardinality(permissions) >= 1 AND permissions "
-        "<@ ARRAY['project.web-search.manage', 'project.runs.manage', 'fleet.view']",
+        "<@ ARRAY['project.web-search.manage', 'project.runs.manage', 'fleet.view', 'agent.tools.call']",
         name="permissions",
+    ),
+    CheckConstraint(
+        "('agent.tools.call' = ANY (permissions)) = (agent IS NOT NULL) AND (agent IS NULL OR "
+        "project IS NOT NULL AND cardinality(permissions) = 1)",
+        name="agent",
+    ),
+    CheckConstraint(
+        "(run IS NULL OR agent IS NOT NULL) AND (step IS NULL OR run IS NOT NULL) "
+        "AND (session IS NULL OR run IS NOT NULL)",
+        name="claim",
     ),
     CheckConstraint("expires_at > created_at", name="expiry"),
 )

@@ -1,4 +1,4 @@
-"""Tokens: who may administer, kept as digests.
+"""Tokens: who may administer, and who may call tools, kept as digests.
 
 A token is 32 random bytes, so one SHA-256 is a sound way to keep it: nothing that short of the token itself can be
 guessed from its digest, and a slow hash would only slow us (decision 0014).
@@ -12,23 +12,26 @@ from hashlib import sha256
 from sqlalchemy import Engine, RowMapping, text
 
 from broker.ledger.statements import read, write
-from schemas.grants import Permission
+from schemas.grants import TOOLS, Claim, Permission
 
 PREFIX = "outrider_"  # so that scanners of leaked secrets know one when they see it
 TOKEN_BYTES = 32
 ANY = "*"  # the audit's word for every project: no project can have that id
 
-_COLUMNS = "id, name, permissions, project, created_at, created_by, expires_at, revoked_at"
+_CLAIM = ("agent", "run", "step", "session")
+_COLUMNS = "id, name, permissions, project, created_at, created_by, expires_at, revoked_at, agent, run, step, session"
 CREATE = text(f"""
 WITH made AS (
-  INSERT INTO tokens (id, name, digest, permissions, project, created_at, created_by, expires_at)
+  INSERT INTO tokens (id, name, digest, permissions, project, created_at, created_by, expires_at,
+    agent, run, step, session)
   VALUES (:id, :name, :digest, :permissions, :project, clock_timestamp(), :actor,
-    clock_timestamp() + make_interval(secs => :seconds))
+    clock_timestamp() + make_interval(secs => :seconds), :agent, :run, :step, :session)
   RETURNING {_COLUMNS}
 ), noted AS (
   INSERT INTO audit (at, actor, action, project, facts)
   SELECT created_at, :actor, 'token.create', coalesce(project, '*'),
-    jsonb_build_object('token', id, 'name', name, 'permissions', permissions, 'expires_at', expires_at) FROM made
+    jsonb_build_object('token', id, 'name', name, 'permissions', permissions, 'expires_at', expires_at,
+      'agent', agent, 'run', run, 'step', step, 'session', session) FROM made
 )
 SELECT {_COLUMNS} FROM made
 """)  # noqa: S608 - constants
@@ -42,16 +45,17 @@ WITH ended AS (
 )
 SELECT {_COLUMNS} FROM ended
 """)  # noqa: S608 - constants
+# Each door knows its own tokens alone: an agent's opens no page, and an administrator's calls no tool.
 FIND = text(
     f"SELECT {_COLUMNS} FROM tokens "  # noqa: S608 - constants
-    "WHERE digest = :digest AND revoked_at IS NULL AND expires_at > clock_timestamp()"
+    "WHERE digest = :digest AND revoked_at IS NULL AND expires_at > clock_timestamp() AND (agent IS NOT NULL) = :agents"
 )
 LIST = text(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, id")  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """One token, without its secret. Shape: `project` None is every project."""
+    """One token, without its secret. Shape: `project` None is every project; `claim` is an agent's."""
 
     id: str
     name: str
@@ -61,6 +65,7 @@ class Token:
     created_by: str
     expires_at: datetime
     revoked_at: datetime | None
+    claim: Claim | None = None
 
     def actor(self) -> str:
         """Its name in the audit trail."""
@@ -73,12 +78,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A token as asked for."""
+    """A token as asked for. Shape: with a `claim` it is an agent's, for one project and with one permission."""
 
     name: str
     permissions: tuple[Permission, ...]
     project: str | None
     seconds: float
+    claim: Claim | None = None
 
 
 def create_token(engine: Engine, wanted: Wanted, *, actor: str) -> tuple[Token, str]:
@@ -92,13 +98,28 @@ def create_token(engine: Engine, wanted: Wanted, *, actor: str) -> tuple[Token, 
         "project": wanted.project,
         "seconds": wanted.seconds,
         "actor": actor,
+        **{name: getattr(wanted.claim, name, None) for name in _CLAIM},
     }
     return token_of(write(engine, CREATE, values)[0]), secret
 
 
+def agent_token(name: str, claim: Claim, project_id: str, *, seconds: float) -> Wanted:
+    """What to ask for, so that an agent can call its tools and do nothing else."""
+    return Wanted(name=name, permissions=(TOOLS,), project=project_id, seconds=seconds, claim=claim)
+
+
 def find_token(engine: Engine, secret: str) -> Token | None:
-    """The living token of this secret; None for an unknown, expired or revoked one."""
-    rows = read(engine, FIND, {"digest": digest_of_secret(secret)})
+    """The living administrator's token of this secret; None for an unknown, expired or revoked one, or an agent's."""
+    return _find(engine, secret, agents=False)
+
+
+def find_agent_token(engine: Engine, secret: str) -> Token | None:
+    """The living agent's token of this secret, with its claim and project; None for any other."""
+    return _find(engine, secret, agents=True)
+
+
+def _find(engine: Engine, secret: str, *, agents: bool) -> Token | None:
+    rows = read(engine, FIND, {"digest": digest_of_secret(secret), "agents": agents})
     return token_of(rows[0]) if rows else None
 
 
@@ -120,4 +141,6 @@ def digest_of_secret(secret: str) -> str:
 
 def token_of(row: RowMapping) -> Token:
     """The token in a row that holds its columns."""
-    return Token(**{**row, "permissions": tuple(row["permissions"])})
+    plain = {name: value for name, value in row.items() if name not in _CLAIM}
+    claim = None if row.get("agent") is None else Claim(**{name: row[name] for name in _CLAIM})
+    return Token(**{**plain, "permissions": tuple(row["permissions"])}, claim=claim)

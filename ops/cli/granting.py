@@ -1,4 +1,4 @@
-"""`outrider token`: who may administer, and for how long."""
+"""`outrider token`: who may administer, or call tools as an agent, and for how long."""
 
 import getpass
 import re
@@ -8,19 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from broker.ledger.tokens import Token, Wanted, create_token, list_tokens, revoke_token
+from broker.ledger.tokens import Token, Wanted, agent_token, create_token, list_tokens, revoke_token
 from ops.cli.keeping import As_Json, open_ledger, safe
 from ops.cli.printing import FAILED, give, give_json, leave, say
-from schemas.grants import FLEET, MANAGE, PERMISSIONS, Permission
+from schemas.grants import FLEET, MANAGE, PERMISSIONS, Claim, Permission
 
-token = typer.Typer(no_args_is_help=True, help="Who may administer, and for how long.")
+token = typer.Typer(no_args_is_help=True, help="Who may administer, or act as an agent, and for how long.")
 
 _UNITS = {"m": 60, "h": 3600, "d": 86_400}
 LONGEST_DAYS = 366
 
 
-def _permission(names: list[str]) -> list[str]:
-    for name in names:
+def _permission(names: list[str] | None) -> list[str] | None:
+    for name in names or ():
         if name not in PERMISSIONS:
             why = f"{name!r} is no permission: {', '.join(PERMISSIONS)}"
             raise typer.BadParameter(why)
@@ -42,26 +42,36 @@ def seconds_in(text: str) -> int:
 
 
 @token.command("create")
-def create(
+def create(  # noqa: PLR0913 - a command has as many as its options
     name: Annotated[str, typer.Argument(help="Whose it is: the audit trail says so.", callback=safe)],
     *,
     permission: Annotated[
-        list[str], typer.Option(help=f"May be given again: {', '.join(PERMISSIONS)}.", callback=_permission)
-    ] = [MANAGE, FLEET],  # noqa: B006 - typer reads it and never changes it
+        list[str] | None, typer.Option(help=f"May be given again: {', '.join(PERMISSIONS)}.", callback=_permission)
+    ] = None,
     project: Annotated[str | None, typer.Option(help="The one project it is for; default: every project.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Act as this agent at the gateway, and nothing else.")] = None,
+    run: Annotated[str | None, typer.Option(help="The one run that the agent's token is for.")] = None,
+    step: Annotated[str | None, typer.Option(help="The one step of it.")] = None,
     expires: Annotated[str, typer.Option(help="How long it lives: 90m, 12h, 30d.", callback=_seconds)] = "30d",
     as_json: As_Json = False,
 ) -> None:
     """Make a token, and print it: once, for only its digest is kept.
 
     It logs a person in to the admin pages, and a program in to the API. Without --permission it may save settings and
-    watch the fleet.
+    watch the fleet. With --agent and --project it is an agent's, for the MCP gateway.
 
     Example: outrider token create alice --permission project.web-search.manage --project research --expires 30d
     """
-    permissions: tuple[Permission, ...] = tuple(one for one in PERMISSIONS if one in permission)
     scope = None if project is None else safe(project)
-    wanted = Wanted(name=name, permissions=permissions, project=scope, seconds=seconds_in(expires))
+    if (claim := _claim(agent, run, step)) is None:
+        given = (MANAGE, FLEET) if permission is None else permission
+        permissions: tuple[Permission, ...] = tuple(one for one in PERMISSIONS if one in given)
+        wanted = Wanted(name=name, permissions=permissions, project=scope, seconds=seconds_in(expires))
+    elif scope is None or permission is not None:
+        why = "an agent's token is for one project, and for tools alone: give --project and no --permission"
+        raise typer.BadParameter(why, param_hint="--agent")
+    else:
+        wanted = agent_token(name, claim, scope, seconds=seconds_in(expires))
     with open_ledger() as ledger:
         made, secret = create_token(ledger, wanted, actor=_actor())
     if as_json:
@@ -109,6 +119,16 @@ def revoke(
         give(f"{ended.id} of {ended.name} is revoked")
 
 
+def _claim(agent: str | None, run: str | None, step: str | None) -> Claim | None:
+    """Whom the token lets act; None where that is nobody. Raises: typer.BadParameter."""
+    if agent is None and run is None and step is None:
+        return None
+    if agent is None or (step is not None and run is None):
+        why = "a step belongs to a run, and a run to an agent: give all of them"
+        raise typer.BadParameter(why, param_hint="--run")
+    return Claim(agent=safe(agent), run=run and safe(run), step=step and safe(step))
+
+
 def _actor() -> str:
     return f"cli:{getpass.getuser()}"
 
@@ -118,7 +138,10 @@ def _told(one: Token) -> dict[str, Any]:
 
 
 def _scope(one: Token) -> str:
-    return f"{', '.join(one.permissions)} in {one.project or 'every project'}"
+    what = ", ".join(one.permissions)
+    if one.claim is not None:
+        what = f"agent {one.claim.agent}" + (f" at run {one.claim.run}" if one.claim.run else "")
+    return f"{what} in {one.project or 'every project'}"
 
 
 def _state(one: Token) -> str:

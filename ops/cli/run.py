@@ -3,7 +3,7 @@
 import typer
 from typer.main import get_command
 
-from ops.cli import calls, checking, granting, keeping, measuring, private, proving, serving, state
+from ops.cli import calls, checking, gateway, granting, keeping, measuring, private, proving, serving, state
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
 
@@ -18,6 +18,7 @@ app.command()(calls.search)
 app.command()(calls.call)
 app.command()(serving.up)
 app.command()(serving.drain)
+app.command()(gateway.gateway)
 app.command()(state.status)
 app.command()(measuring.metrics)
 app.command()(checking.doctor)
@@ -31,7 +32,7 @@ app.command(context_settings={"ignore_unknown_options": True, "help_option_names
 
 
 # These own processes: they look at the signals themselves, and end what they began.
-_OWNERS = ("fetch", "search", "call", "up", "metrics")
+_OWNERS = ("fetch", "search", "call", "up", "gateway", "metrics")
 
 
 def run(words: list[str]) -> int:

@@ -9,7 +9,7 @@ import typer
 
 from broker import settings as configuration
 from broker.settings import Settings
-from ops import flower
+from ops import flower, gateway
 from ops.admin import entry as admin
 from ops.cli.printing import FAILED, OK, OURS, give, leave, say
 from ops.metrics import part as metrics
@@ -25,31 +25,30 @@ def up(
     port_base: Annotated[
         int | None,
         typer.Option(
-            help="First of the ports to listen on: Flower takes it, the pages the second, the metrics the third.",
+            help="First of four ports to listen on: Flower's, the pages', the metrics', the gateway's.",
             min=1024,
             max=65500,
         ),
     ] = None,
 ) -> None:
-    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat, Flower, admin pages and metrics.
+    """Run the whole stack in the foreground: PostgreSQL, Valkey, workers, beat, Flower, pages, metrics, gateway.
 
     What dies is started again. Ctrl-C drains: what was begun is finished first. Ctrl-C twice hurries.
 
     Example: outrider up --port-base 7000
     """
     settings = configuration.settings()
-    wanted = port_base or settings.flower_port
-    entry = flower.make_entry(wanted)
-    if entry.port != wanted:
-        say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
-    watchers = fleet.Watchers(
-        flower=entry, admin=_pages(settings, port_base), metrics_port=_metrics_port(settings, port_base)
+    doors = fleet.Doors(
+        flower=_flower(settings, port_base),
+        admin=_pages(settings, port_base),
+        metrics_port=_metrics_port(settings, port_base),
+        gateway=_gateway(settings, port_base),
     )
     with Interrupts() as interrupts:
-        plan = _plan(settings, watchers, interrupts)
+        plan = _plan(settings, doors, interrupts)
         try:
             with life.run(plan) as stack:
-                _show(stack, watchers)
+                _show(stack, doors)
                 while not interrupts.wait():
                     pass
                 say("draining: what was begun is finished first; Ctrl-C again hurries")
@@ -61,19 +60,28 @@ def up(
     say("drained")
 
 
-def _plan(settings: Settings, watchers: fleet.Watchers, interrupts: Interrupts) -> Plan:
+def _plan(settings: Settings, doors: fleet.Doors, interrupts: Interrupts) -> Plan:
     return Plan(
         settings=settings,
-        fleet=lambda place, environment: fleet.whole_fleet(place, environment, watchers),
+        fleet=lambda place, environment: fleet.whole_fleet(place, environment, doors),
         prepare=sharing.make_current,
         say=say,
         asked=interrupts.asked,
         hurry=interrupts.hurry,
-        flower_url=watchers.flower.url,
-        admin_url=watchers.admin.url,
-        metrics_url=metrics.url(watchers.metrics_port),
+        flower_url=doors.flower.url,
+        admin_url=doors.admin.url,
+        metrics_url=metrics.url(doors.metrics_port),
+        gateway_url=doors.gateway.url,
         serves=True,
     )
+
+
+def _flower(settings: Settings, port_base: int | None) -> flower.Entry:
+    wanted = port_base or settings.flower_port
+    entry = flower.make_entry(wanted)
+    if entry.port != wanted:
+        say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
+    return entry
 
 
 def _pages(settings: Settings, port_base: int | None) -> admin.Entry:
@@ -92,13 +100,22 @@ def _metrics_port(settings: Settings, port_base: int | None) -> int:
     return port
 
 
-def _show(stack: Stack, watchers: fleet.Watchers) -> None:
+def _gateway(settings: Settings, port_base: int | None) -> gateway.Entry:
+    wanted = port_base + 3 if port_base else settings.gateway_port
+    door = gateway.make_entry(wanted)
+    if door.port != wanted:
+        say(f"port {wanted} is taken: the gateway listens on {door.port} instead")
+    return door
+
+
+def _show(stack: Stack, doors: fleet.Doors) -> None:
     """Where everything is, and the password, once. Plain lines: addresses are there to be copied whole."""
-    entry = watchers.flower
+    entry = doors.flower
     where = places(stack.settings) | {
         "flower": f"{entry.url}  user {flower.USER}, password {entry.password}",
-        "admin": f"{watchers.admin.url}  log in with a token: outrider token create NAME",
-        "metrics": metrics.url(watchers.metrics_port),
+        "admin": f"{doors.admin.url}  log in with a token: outrider token create NAME",
+        "metrics": metrics.url(doors.metrics_port),
+        "gateway": f"{doors.gateway.url}  MCP, with a token: outrider token create NAME --project local --agent cli",
     }
     give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")
     children = stack.supervisor.children

@@ -49,9 +49,9 @@ def _told(settings: Settings) -> dict[str, Any]:
     """What the owner says, where the stack is embedded."""
     state = home.read_state(settings.home)
     if state is None or sharing.find_external(settings) is not None:
-        return {"owner": None, "phase": "external", "flower": None, "metrics": None, "admin": None}
+        return {"owner": None, "phase": "external", "flower": None, "metrics": None, "admin": None, "gateway": None}
     urls = {"flower": state.flower_url, "metrics": state.metrics_url, "admin": state.admin_url}
-    return {"owner": state.pid, "phase": state.phase} | urls
+    return {"owner": state.pid, "phase": state.phase, "gateway": state.gateway_url} | urls
 
 
 def _seen(found: Settings) -> dict[str, Any]:
@@ -67,6 +67,7 @@ def _show(said: dict[str, Any]) -> None:
     lines["flower"] = said["flower"] or "not run"
     lines["metrics"] = said["metrics"] or "not run"
     lines["admin"] = said["admin"] or "not run"
+    lines["gateway"] = said["gateway"] or "not run"
     lines["workers"] = ", ".join(said["workers"]) or "none answers"
     lines["waiting"] = ", ".join(f"{name} {count}" for name, count in said["queues"].items())
     if (counts := said["operations"]) is not None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ops import flower
+from ops import flower, gateway
 from ops.admin import entry as admin
 from ops.metrics import part as metrics
 from ops.stack.child import HOUSE, Escalation, Part
@@ -39,16 +39,17 @@ def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watchers:
-    """Where those who watch the fleet find it: Flower, the admin pages, the metrics."""
+class Doors:
+    """Where the fleet is found: Flower, the admin pages and the metrics by those who watch, the gateway by agents."""
 
     flower: flower.Entry
     admin: admin.Entry
     metrics_port: int
+    gateway: gateway.Entry
 
 
-def whole_fleet(home: Home, environment: Mapping[str, str], wanted: Watchers) -> tuple[Part, ...]:
-    """The fleet of `outrider up`: workers, care, beat, Flower, the admin pages and the metrics."""
+def whole_fleet(home: Home, environment: Mapping[str, str], doors: Doors) -> tuple[Part, ...]:
+    """The fleet of `outrider up`: workers, care, beat, Flower, the admin pages, the metrics and the gateway."""
     workers = [
         _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
         for name in (f"worker-{number}" for number in range(1, worker_count() + 1))
@@ -59,11 +60,11 @@ def whole_fleet(home: Home, environment: Mapping[str, str], wanted: Watchers) ->
         home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
     )
     watchers = (
-        flower.part(home, environment, wanted.flower),
-        admin.part(home, environment, wanted.admin),
-        metrics.part(home, environment, wanted.metrics_port),
+        flower.part(home, environment, doors.flower),
+        admin.part(home, environment, doors.admin),
+        metrics.part(home, environment, doors.metrics_port),
     )
-    return (*workers, care, beat, *watchers)
+    return (*workers, care, beat, *watchers, gateway.part(home, environment, doors.gateway, WORKERS))
 
 
 def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[str, ...], tier: int = WORKERS) -> Part:

@@ -74,6 +74,7 @@ class State:
     flower_url: str | None = None
     metrics_url: str | None = None
     admin_url: str | None = None
+    gateway_url: str | None = None
     serves: bool = False
 
 

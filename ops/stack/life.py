@@ -55,6 +55,7 @@ class Plan:
     flower_url: str | None = None
     metrics_url: str | None = None
     admin_url: str | None = None
+    gateway_url: str | None = None
     serves: bool = False
 
 
@@ -158,6 +159,7 @@ def _tell(plan: Plan, stack: Stack, phase: Phase) -> None:
             flower_url=plan.flower_url,
             metrics_url=plan.metrics_url,
             admin_url=plan.admin_url,
+            gateway_url=plan.gateway_url,
             serves=plan.serves,
         ),
     )

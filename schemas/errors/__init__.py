@@ -5,6 +5,7 @@ from functools import cache
 from schemas.errors.asked import (
     AgentNotPermitted,
     CapabilityDisabled,
+    CapabilityForbidden,
     Cooldown,
     CredentialsInUrl,
     InvalidArguments,
@@ -60,6 +61,7 @@ __all__ = [
     "CallConflict",
     "Cancelled",
     "CapabilityDisabled",
+    "CapabilityForbidden",
     "ChangedContent",
     "Cooldown",
     "CredentialsInUrl",

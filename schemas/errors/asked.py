@@ -59,6 +59,13 @@ class AgentNotPermitted(Refused):
     hint = "An administrator can permit this agent in the project's Web search & fetch settings."
 
 
+class CapabilityForbidden(Refused):
+    """The caller's identity does not have this tool, whatever its project allows."""
+
+    code = "capability_forbidden"
+    hint = "Use the tools that this identity is listed; an administrator can give an agent more for its next execution."
+
+
 class SettingsChanged(Refused):
     """The project's settings were saved while the call was under way: its result is withheld."""
 

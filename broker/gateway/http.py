@@ -1,0 +1,134 @@
+"""The gateway over streamable HTTP: one path, `/mcp`, on loopback, behind bearer tokens."""
+
+from datetime import UTC, datetime
+from time import monotonic
+from types import FrameType
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import uvicorn
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext, RequireAuthMiddleware
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.routing import Route
+
+from broker.gateway.auth import Backend, Verifier, bearer_of_request, tell_away
+from broker.gateway.carrying import Calls
+from broker.gateway.server import Desk, make_server
+from broker.ledger.engine import Ledger, ledger_engine
+from broker.settings import Settings
+
+PATH = "/mcp"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+BODY_BYTES = 1_000_000  # the largest arguments are 80,000 bytes, six times that with every character escaped
+SESSIONS = 400  # of the older protocol revisions; the newest has none
+BEARER_SESSIONS = 20
+SESSION_IDLE_SECONDS = 900.0
+CONNECTIONS = 500
+READS = 8  # threads, and connections, that ask the ledger; waiting calls look at it every five seconds
+LEDGER_CONNECTIONS = 16
+GRACE_SECONDS = 40.0  # longer than a call that was begun takes; one that waits for a busy project ends without us
+QUIET_SECONDS = 0.5  # between a call's end and its last byte
+CLOSE_SECONDS = 3
+
+
+class Sessions(StreamableHTTPSessionManager):
+    """The SDK's sessions, of which no bearer takes all."""
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if sum(owner == requestor for owner in self._session_owners.values()) >= BEARER_SESSIONS:
+            return None
+        return super()._admit_session(requestor)
+
+
+class Doorman(uvicorn.Server):
+    """Uvicorn, which on the first signal takes no new calls and leaves when the last one is answered."""
+
+    def __init__(self, config: uvicorn.Config, calls: Calls) -> None:
+        super().__init__(config)
+        self._calls = calls
+        self._leave_at: float | None = None
+        self._quiet_since: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to leave; at once when told again."""
+        del sig, frame
+        if self._leave_at is None:
+            self._calls.stop()
+            self._leave_at = monotonic() + GRACE_SECONDS
+        else:
+            self.should_exit = self.force_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether it is time to go: asked ten times a second."""
+        if self._leave_at is not None:
+            now = monotonic()
+            self._quiet_since = (self._quiet_since or now) if self._calls.idle() else None
+            quiet = self._quiet_since is not None and now - self._quiet_since >= QUIET_SECONDS
+            self.should_exit = self.should_exit or quiet or now >= self._leave_at
+        return await super().on_tick(counter)
+
+
+def make_desk(ledger: Ledger, calls: Calls, identify: Any, reads: anyio.CapacityLimiter) -> Desk:
+    """A desk by the real clock."""
+    return Desk(ledger=ledger, calls=calls, identify=identify, reads=reads, now=lambda: datetime.now(UTC))
+
+
+def make_app(server: Server[Any], verifier: Verifier, security: TransportSecuritySettings) -> Starlette:
+    """The application: who is not known gets 401, whatever it asks."""
+    sessions = Sessions(
+        server,
+        security_settings=security,
+        max_request_body_size=BODY_BYTES,
+        session_idle_timeout=SESSION_IDLE_SECONDS,
+        max_sessions=SESSIONS,
+    )
+    door = RequireAuthMiddleware(StreamableHTTPASGIApp(sessions), [])
+    guard = Middleware(AuthenticationMiddleware, backend=Backend(verifier), on_error=tell_away)
+    return Starlette(routes=[Route(PATH, endpoint=door)], middleware=[guard], lifespan=lambda _app: sessions.run())
+
+
+def security_of(settings: Settings) -> TransportSecuritySettings:
+    """The names and origins we answer to: a page of a foreign name that was pointed at loopback gets nothing."""
+    outside = urlsplit(settings.gateway_url or "")
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*(f"{host}:*" for host in LOOPBACK), *([outside.netloc] if outside.netloc else [])],
+        allowed_origins=[
+            *(f"http://{host}:*" for host in LOOPBACK),
+            *([f"{outside.scheme}://{outside.netloc}"] if outside.netloc else []),
+        ],
+    )
+
+
+def serve(settings: Settings) -> bool:
+    """Serve until SIGTERM or SIGINT. Gives whether every call was answered. Raises: StackMissing."""
+    ledger = ledger_engine(settings.require_database_url(), size=LEDGER_CONNECTIONS)
+    calls, reads = Calls(ledger), anyio.CapacityLimiter(READS)
+    verifier = Verifier(ledger, reads)
+    server = make_server(make_desk(ledger, calls, bearer_of_request, reads))
+    config = uvicorn.Config(
+        make_app(server, verifier, security_of(settings)),
+        host="127.0.0.1",
+        port=settings.gateway_port,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=CLOSE_SECONDS,
+    )
+    try:
+        Doorman(config, calls).run()
+        return calls.idle()
+    finally:
+        calls.close()
+        ledger.dispose()
