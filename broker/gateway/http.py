@@ -1,5 +1,6 @@
 """The gateway over streamable HTTP: one path, `/mcp`, on loopback, behind bearer tokens."""
 
+import math
 from datetime import UTC, datetime
 from time import monotonic
 from types import FrameType
@@ -39,12 +40,26 @@ CLOSE_SECONDS = 3
 
 
 class Sessions(StreamableHTTPSessionManager):
-    """The SDK's sessions, of which no bearer takes all."""
+    """The SDK's sessions, of which no bearer takes all: one more ends the oldest of its own that nobody uses now.
+
+    Clients that leave without a word are common; refusing them would lock their bearer out until its sessions idle out.
+    """
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        if sum(owner == requestor for owner in self._session_owners.values()) >= BEARER_SESSIONS:
+        own = [session for session, owner in self._session_owners.items() if owner == requestor]
+        if len(own) >= BEARER_SESSIONS and not self._end_first_idle(own):
             return None
         return super()._admit_session(requestor)
+
+    def _end_first_idle(self, own: list[str]) -> bool:
+        for session in own:
+            scope = self._server_instances[session].idle_scope
+            if scope is not None and scope.deadline < math.inf:  # a request in flight stops the clock
+                scope.cancel()
+                self._server_instances.pop(session)
+                self._session_owners.pop(session)
+                return True
+        return False
 
 
 class Doorman(uvicorn.Server):
