@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, cast
 
 import anyio
+from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from broker.gateway.auth import Verifier, bearer_of_process
@@ -26,7 +27,7 @@ class TokenRefused(Exception):
 async def serve(ledger: Ledger, secret: str, asked: Callable[[], bool]) -> bool:
     """Serve until the client leaves or the end is asked for. Gives whether every call has ended.
 
-    Raises: TokenRefused, LedgerUnavailable.
+    Raises: TokenRefused, InvalidArguments, LedgerUnavailable.
     """
     calls, reads = Calls(ledger), anyio.CapacityLimiter(READS)
     verifier = Verifier(ledger, reads)
@@ -34,15 +35,26 @@ async def serve(ledger: Ledger, secret: str, asked: Callable[[], bool]) -> bool:
         raise TokenRefused
     server = make_server(make_desk(ledger, calls, bearer_of_process(verifier, secret), reads))
     try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(_watch, asked, group.cancel_scope)
-            # The SDK's own reader sits in a thread that nothing can interrupt, and reads lines of any length.
-            async with stdio_server(stdin=cast("Any", _lines())) as (read, write):
-                await server.run(read, write, server.create_initialization_options())
-            group.cancel_scope.cancel()
+        await _converse(server, asked)
         return await _ended(calls)
     finally:
         calls.close()
+
+
+async def _converse(server: Server[Any], asked: Callable[[], bool]) -> None:
+    """Serve one client until either side ends. Raises: InvalidArguments for a message that is too long."""
+    too_long = anyio.Event()
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, asked, group.cancel_scope)
+            # The SDK's own reader sits in a thread that nothing can interrupt, and reads lines of any length.
+            async with stdio_server(stdin=cast("Any", _lines(too_long))) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
+    except* BrokenPipeError:
+        pass  # the client is gone, and so is what was being said to it
+    if too_long.is_set():
+        raise InvalidArguments(f"A message is longer than {BODY_BYTES:,} bytes; the connection is ended.")
 
 
 async def _watch(asked: Callable[[], bool], scope: anyio.CancelScope) -> None:
@@ -51,16 +63,16 @@ async def _watch(asked: Callable[[], bool], scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _lines() -> AsyncIterator[str]:
-    """The client's messages. Raises: InvalidArguments for one that is too long, which ends the connection."""
+async def _lines(too_long: anyio.Event) -> AsyncIterator[str]:
+    """The client's messages, up to one that is too long."""
     reader = asyncio.StreamReader(limit=BODY_BYTES)
     loop = asyncio.get_running_loop()
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     try:
         while line := await reader.readline():
             yield line.decode("utf-8", "replace")
-    except ValueError:
-        raise InvalidArguments("A message is too long.", limit=BODY_BYTES) from None
+    except ValueError:  # the stream's word for it
+        too_long.set()
     finally:
         transport.close()
 

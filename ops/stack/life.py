@@ -141,6 +141,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "OUTRIDER_BROKER_URL": str(settings.broker_url),
         "OUTRIDER_RESULT_URL": str(settings.result_url),
         "OUTRIDER_SEAL_KEY": "" if settings.seal_key is None else settings.seal_key.get_secret_value(),
+        "OUTRIDER_TOKEN": "",  # a client's own, and no business of the stack that its gateway starts
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -37,14 +37,15 @@ def _up(fleet: Fleet) -> None:
     wait_until(lambda: answers(fleet), seconds=60, what="the gateway answers")
 
 
-def _anybody() -> httpx2.Client:
-    """Without certificates to load: it speaks to loopback."""
-    return httpx2.Client(verify=False, timeout=60)
-
-
 def post(fleet: Fleet, body: Any = DISCOVER, **headers: str) -> httpx2.Response:
     """One POST, as anybody might write it."""
-    return _anybody().post(str(fleet.state.gateway_url), json=body, headers=ACCEPTS | headers, timeout=60)
+    return post_bytes(fleet, json.dumps(body, separators=(",", ":")).encode(), **headers)
+
+
+def post_bytes(fleet: Fleet, body: bytes, **headers: str) -> httpx2.Response:
+    own = ACCEPTS | {"Content-Type": "application/json"} | headers
+    with httpx2.Client(verify=False, timeout=60) as http:  # to loopback: no certificates to load
+        return http.post(str(fleet.state.gateway_url), content=body, headers=own)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -145,8 +146,7 @@ def test_request_is_bounded(fleet: Fleet) -> None:
     def sized(count: int) -> httpx2.Response:
         body = json.dumps(DISCOVER | {"pad": "x" * (count - frame)}, separators=(",", ":")).encode()
         assert len(body) == count
-        headers = ACCEPTS | secret | {"Content-Type": "application/json"}
-        return _anybody().post(str(fleet.state.gateway_url), content=body, headers=headers, timeout=60)
+        return post_bytes(fleet, body, **secret)
 
     assert [sized(count).status_code for count in (999_999, 1_000_000, 1_000_001)] == [200, 200, 413]
 

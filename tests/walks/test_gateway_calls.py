@@ -158,10 +158,9 @@ def test_gateway_killed_mid_call_loses_no_outcome(fleet: Fleet, lab: LabControl,
     gateway = gateway_of(fleet)
 
     async def converse() -> None:
-        async with connected(fleet, secret) as client:
-            async with anyio.create_task_group() as group:
-                group.start_soon(kill)
-                await client.call_tool("web_fetch", {"url": url}, meta=meta)
+        async with connected(fleet, secret) as client, anyio.create_task_group() as group:
+            group.start_soon(kill)
+            await client.call_tool("web_fetch", {"url": url}, meta=meta)
 
     async def kill() -> None:
         await run_sync(lambda: lab.await_requests(f"/hold/{tag}", seconds=30))
