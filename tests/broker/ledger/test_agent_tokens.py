@@ -27,12 +27,11 @@ def test_administrator_s_token_is_no_agent_s(ledger):
 
 def test_expired_token_is_not_found(ledger):
     made, secret = create_token(ledger, agent_token("n", CLAIM, "p", seconds=60), actor="tests")
-    hour = "interval '1 hour'"
-    run_sql(
-        ledger,
-        f"UPDATE tokens SET created_at = created_at - {hour}, expires_at = expires_at - {hour} WHERE id = :id",
-        id=made.id,
+    an_hour_ago = (
+        "UPDATE tokens SET created_at = created_at - make_interval(hours => 1), "
+        "expires_at = expires_at - make_interval(hours => 1) WHERE id = :id"
     )
+    run_sql(ledger, an_hour_ago, id=made.id)
     assert find_agent_token(ledger, secret) is None
 
 
