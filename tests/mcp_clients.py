@@ -48,34 +48,43 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def connected(fleet: Fleet, secret: str, *, transport: str = "http", mode: Any = "auto") -> AsyncIterator[Client]:
+async def connected(
+    fleet: Fleet, secret: str, *, transport: str = "http", mode: Any = "auto", aliases: bool = False
+) -> AsyncIterator[Client]:
     """A client of the SDK, connected."""
     if transport == "stdio":
-        async with Client(stdio_client(parameters(fleet, secret)), mode=mode) as client:
+        async with Client(stdio_client(parameters(fleet, secret, *["--aliases"] * aliases)), mode=mode) as client:
             yield client
         return
     async with httpx2.AsyncClient(headers=bearer(secret), timeout=SECONDS) as http:
-        road = streamable_http_client(str(fleet.state.gateway_url), http_client=http)
+        url = str(fleet.state.gateway_url) + "/search-fetch" * aliases
+        road = streamable_http_client(url, http_client=http)
         async with Client(road, mode=mode) as client:
             yield client
 
 
-def parameters(fleet: Fleet, secret: str) -> StdioServerParameters:
+def parameters(fleet: Fleet, secret: str, *words: str) -> StdioServerParameters:
     """How a client starts the gateway for itself."""
     environment = {**os.environ, **fleet.environment(), "OUTRIDER_TOKEN": secret}
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "ops", "gateway", "--stdio"], env=environment, cwd=HOUSE
+        command=sys.executable, args=["-m", "ops", "gateway", "--stdio", *words], env=environment, cwd=HOUSE
     )
 
 
 def talk(
-    fleet: Fleet, secret: str, say: Callable[[Client], Awaitable[T]], *, transport: str = "http", mode: str = "auto"
+    fleet: Fleet,
+    secret: str,
+    say: Callable[[Client], Awaitable[T]],
+    *,
+    transport: str = "http",
+    mode: str = "auto",
+    aliases: bool = False,
 ) -> T:
     """What is found in one conversation."""
 
     async def converse() -> T:
         with anyio.fail_after(SECONDS):
-            async with connected(fleet, secret, transport=transport, mode=mode) as client:
+            async with connected(fleet, secret, transport=transport, mode=mode, aliases=aliases) as client:
                 return await say(client)
 
     return anyio.run(converse)

@@ -1,6 +1,8 @@
-"""The gateway over streamable HTTP: one path, `/mcp`, on loopback, behind bearer tokens."""
+"""The gateway over streamable HTTP, on loopback, behind bearer tokens: `/mcp`, and the aliases beside it."""
 
 import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from time import monotonic
 from types import FrameType
@@ -21,11 +23,12 @@ from starlette.routing import Route
 
 from broker.gateway.auth import Backend, Verifier, bearer_of_request, tell_away
 from broker.gateway.carrying import Calls
+from broker.gateway.offers import Offers, alias_offers, own_offers
 from broker.gateway.server import Desk, make_server
 from broker.ledger.engine import Ledger, ledger_engine
 from broker.settings import Settings
 
-PATH = "/mcp"
+PATHS: dict[str, Callable[[], Offers]] = {"/mcp": own_offers, "/mcp/search-fetch": alias_offers}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODY_BYTES = 1_000_000  # the largest arguments are 80,000 bytes, six times that with every character escaped
 SESSIONS = 400  # of the older protocol revisions; the newest has none
@@ -90,23 +93,38 @@ class Doorman(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def make_desk(ledger: Ledger, calls: Calls, identify: Any, reads: anyio.CapacityLimiter) -> Desk:
-    """A desk by the real clock."""
-    return Desk(ledger=ledger, calls=calls, identify=identify, reads=reads, now=lambda: datetime.now(UTC))
+def utc_now() -> datetime:
+    """The real clock."""
+    return datetime.now(UTC)
 
 
-def make_app(server: Server[Any], verifier: Verifier, security: TransportSecuritySettings) -> Starlette:
-    """The application: who is not known gets 401, whatever it asks."""
-    sessions = Sessions(
+def make_app(servers: dict[str, Server[Any]], verifier: Verifier, security: TransportSecuritySettings) -> Starlette:
+    """The application, a server a path: who is not known gets 401, whatever it asks."""
+    doors = {path: _sessions(server, security) for path, server in servers.items()}
+    routes = [
+        Route(path, endpoint=RequireAuthMiddleware(StreamableHTTPASGIApp(sessions), []))
+        for path, sessions in doors.items()
+    ]
+    guard = Middleware(AuthenticationMiddleware, backend=Backend(verifier), on_error=tell_away)
+
+    @asynccontextmanager
+    async def open_doors(_app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as held:
+            for sessions in doors.values():
+                await held.enter_async_context(sessions.run())
+            yield
+
+    return Starlette(routes=routes, middleware=[guard], lifespan=open_doors)
+
+
+def _sessions(server: Server[Any], security: TransportSecuritySettings) -> Sessions:
+    return Sessions(
         server,
         security_settings=security,
         max_request_body_size=BODY_BYTES,
         session_idle_timeout=SESSION_IDLE_SECONDS,
         max_sessions=SESSIONS,
     )
-    door = RequireAuthMiddleware(StreamableHTTPASGIApp(sessions), [])
-    guard = Middleware(AuthenticationMiddleware, backend=Backend(verifier), on_error=tell_away)
-    return Starlette(routes=[Route(PATH, endpoint=door)], middleware=[guard], lifespan=lambda _app: sessions.run())
 
 
 def security_of(settings: Settings) -> TransportSecuritySettings:
@@ -127,9 +145,9 @@ def serve(settings: Settings) -> bool:
     ledger = ledger_engine(settings.require_database_url(), size=LEDGER_CONNECTIONS)
     calls, reads = Calls(ledger), anyio.CapacityLimiter(READS)
     verifier = Verifier(ledger, reads)
-    server = make_server(make_desk(ledger, calls, bearer_of_request, reads))
+    servers = {path: _server(ledger, calls, reads, offers()) for path, offers in PATHS.items()}
     config = uvicorn.Config(
-        make_app(server, verifier, security_of(settings)),
+        make_app(servers, verifier, security_of(settings)),
         host="127.0.0.1",
         port=settings.gateway_port,
         ws="none",
@@ -147,3 +165,8 @@ def serve(settings: Settings) -> bool:
     finally:
         calls.close()
         ledger.dispose()
+
+
+def _server(ledger: Ledger, calls: Calls, reads: anyio.CapacityLimiter, offers: Offers) -> Server[Any]:
+    desk = Desk(ledger=ledger, calls=calls, identify=bearer_of_request, reads=reads, offers=offers, now=utc_now)
+    return make_server(desk)

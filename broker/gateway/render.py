@@ -6,10 +6,10 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from mcp_types import Tool as Listing
 
+from broker.gateway.offers import Offer
 from broker.gateway.shape import input_schema, output_schema
 from schemas.envelope import Envelope, ErrorOut
 from schemas.errors import OutriderError
-from schemas.tool import Tool
 
 OPERATION = "outrider/operation"  # in a result's `_meta`: how the call ended and where its account lies
 INSTRUCTIONS = (
@@ -20,14 +20,14 @@ INSTRUCTIONS = (
 )
 
 
-def listing(tool: Tool) -> Listing:
+def listing(offer: Offer) -> Listing:
     """A tool as it is listed."""
-    effects = tool.effects
+    effects = offer.tool.effects
     return Listing(
-        name=tool.name,
-        description=tool.description,
-        input_schema=input_schema(tool.name),
-        output_schema=output_schema(tool.name),
+        name=offer.name,
+        description=offer.description,
+        input_schema=input_schema(offer.args),
+        output_schema=output_schema(offer.result),
         annotations=ToolAnnotations(
             read_only_hint=effects.read_only,
             destructive_hint=effects.destructive,
@@ -37,10 +37,10 @@ def listing(tool: Tool) -> Listing:
     )
 
 
-def result(envelope: Envelope) -> CallToolResult:
+def result(envelope: Envelope, offer: Offer) -> CallToolResult:
     """A call's end: its value where it was completed, else its error; as structure, and as text for older clients."""
     completed = envelope.outcome == "completed"
-    shown = envelope.value if completed else {"error": _dump(envelope)["error"]}
+    shown = offer.value(envelope.value or {}) if completed else {"error": _dump(envelope)["error"]}
     return CallToolResult(
         content=[TextContent(text=json.dumps(shown, ensure_ascii=False, separators=(",", ":")))],
         structured_content=shown,

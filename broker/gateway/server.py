@@ -27,6 +27,7 @@ from broker.gateway import acl, render
 from broker.gateway.acl import Authority
 from broker.gateway.auth import Identify, RequestContext
 from broker.gateway.carrying import Calls, Carried
+from broker.gateway.offers import Offer, Offers
 from broker.gateway.shape import insist_on_shape
 from broker.intake import Progress
 from broker.ledger.engine import Ledger
@@ -35,8 +36,6 @@ from broker.ledger.tokens import Token
 from broker.logs import where
 from schemas.envelope import Envelope
 from schemas.errors import Internal, LedgerUnavailable, OutriderError
-from schemas.tool import Tool
-from schemas.tools import catalogue
 
 NAME = "outrider"
 VERSION = "0.1.0"
@@ -48,12 +47,13 @@ Stages = MemoryObjectReceiveStream[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What a gateway serves with. `reads` bounds its threads that ask the ledger."""
+    """What a gateway serves, and with what. `reads` bounds its threads that ask the ledger."""
 
     ledger: Ledger
     calls: Calls
     identify: Identify
     reads: anyio.CapacityLimiter
+    offers: Offers
     now: Callable[[], datetime]
 
 
@@ -62,16 +62,16 @@ def make_server(desk: Desk) -> Server[Any]:
 
     async def on_list_tools(context: RequestContext, _params: PaginatedRequestParams | None) -> ListToolsResult:
         bearer = await desk.identify(context)
-        tools = await run_sync(_list, desk, bearer, _meta(context), limiter=desk.reads)
-        return ListToolsResult(tools=[render.listing(tool) for tool in tools])
+        offers = await run_sync(_list, desk, bearer, _meta(context), limiter=desk.reads)
+        return ListToolsResult(tools=[render.listing(offer) for offer in offers])
 
     async def on_call_tool(context: RequestContext, params: CallToolRequestParams) -> CallToolResult:
         bearer = await desk.identify(context)
-        tool = catalogue().get(params.name)
-        if tool is None:
+        offer = desk.offers.get(params.name)
+        if offer is None:
             raise MCPError(INVALID_PARAMS, "There is no such tool.")
         with desk.calls.request():
-            return render.result(await _answer(desk, bearer, context, tool, params.arguments or {}))
+            return render.result(await _answer(desk, bearer, context, offer, params.arguments or {}), offer)
 
     return Server(
         NAME,
@@ -91,23 +91,24 @@ def _meta(context: RequestContext) -> Mapping[str, Any]:
     return dict(context.meta or {})
 
 
-def _list(desk: Desk, bearer: Token, meta: Mapping[str, Any]) -> tuple[Tool, ...]:
+def _list(desk: Desk, bearer: Token, meta: Mapping[str, Any]) -> list[Offer]:
     try:
-        return acl.tools_of(desk.ledger, acl.read_authority(bearer, meta, desk.now()))
+        tools = acl.tools_of(desk.ledger, acl.read_authority(bearer, meta, desk.now()))
     except LedgerUnavailable as error:
         raise MCPError(INTERNAL_ERROR, error.message) from None
     except OutriderError as error:
         raise MCPError(INVALID_PARAMS, error.message) from None
+    return [offer for offer in desk.offers.values() if offer.tool in tools]
 
 
 async def _answer(
-    desk: Desk, bearer: Token, context: RequestContext, tool: Tool, arguments: dict[str, Any]
+    desk: Desk, bearer: Token, context: RequestContext, offer: Offer, arguments: dict[str, Any]
 ) -> Envelope:
     """The envelope of a call, however it ends. Raises: only what interrupts it."""
-    started = monotonic()
+    started, tool = monotonic(), offer.tool
     try:
-        authority = await run_sync(_admit, desk, bearer, _meta(context), tool, arguments, limiter=desk.reads)
-        call = Carried(tool=tool.name, arguments=arguments, context=authority.context)
+        authority = await run_sync(_admit, desk, bearer, _meta(context), offer, arguments, limiter=desk.reads)
+        call = Carried(tool=tool.name, arguments=offer.arguments(arguments), context=authority.context)
         envelope = await _carry(desk, context, call)
     except OutriderError as error:
         envelope = render.refusal(tool.name, error)
@@ -120,19 +121,19 @@ async def _answer(
     return envelope
 
 
-def _admit(desk: Desk, bearer: Token, meta: Mapping[str, Any], tool: Tool, arguments: dict[str, Any]) -> Authority:
+def _admit(desk: Desk, bearer: Token, meta: Mapping[str, Any], offer: Offer, arguments: dict[str, Any]) -> Authority:
     """The authority of a call that may be made. A refusal is counted for its agent, and leaves nothing else.
 
     Raises: CapabilityForbidden, InvalidArguments, LedgerUnavailable.
     """
     authority = acl.read_authority(bearer, meta, desk.now())
     try:
-        acl.insist(desk.ledger, authority, tool)
-        insist_on_shape(tool, arguments)
+        acl.insist(desk.ledger, authority, offer.tool)
+        insist_on_shape(offer.args, arguments)
     except LedgerUnavailable:
         raise
     except OutriderError:
-        note_refusal(desk.ledger, authority.context, tool.profile.family)
+        note_refusal(desk.ledger, authority.context, offer.tool.profile.family)
         raise
     return authority
 

@@ -8,8 +8,6 @@ from jsonschema.exceptions import ValidationError
 from pydantic import BaseModel
 
 from schemas.errors import InvalidArguments
-from schemas.tool import Tool
-from schemas.tools import catalogue
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Rules whose own value says what is wrong; of any other the name is enough, and a caller's value is never said.
@@ -17,21 +15,21 @@ _TELLING = {"type", "maximum", "minimum", "maxLength", "minLength", "maxItems", 
 
 
 @cache
-def input_schema(name: str) -> dict[str, Any]:
+def input_schema(args: type[BaseModel]) -> dict[str, Any]:
     """What a tool's arguments must be. Shape: an object that takes no other property."""
-    return _schema(catalogue()[name].args, mode="validation")
+    return _schema(args, mode="validation")
 
 
 @cache
-def output_schema(name: str) -> dict[str, Any]:
+def output_schema(result: type[BaseModel]) -> dict[str, Any]:
     """What a tool's structured content is when its call was completed."""
-    return _schema(catalogue()[name].result, mode="serialization")
+    return _schema(result, mode="serialization")
 
 
-def insist_on_shape(tool: Tool, arguments: dict[str, Any]) -> None:
+def insist_on_shape(args: type[BaseModel], arguments: dict[str, Any]) -> None:
     """Nothing, for arguments that fit. Raises: InvalidArguments, naming the field and never the value."""
     try:
-        wrong = next(_validator(tool.name).iter_errors(arguments), None)
+        wrong = next(_validator(args).iter_errors(arguments), None)
     except RecursionError:
         raise InvalidArguments("arguments are nested too deep.", field="arguments", reason="depth") from None
     if wrong is not None:
@@ -40,8 +38,8 @@ def insist_on_shape(tool: Tool, arguments: dict[str, Any]) -> None:
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    schema = input_schema(name)
+def _validator(args: type[BaseModel]) -> Draft202012Validator:
+    schema = input_schema(args)
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)
 

@@ -12,8 +12,9 @@ from mcp.server.stdio import stdio_server
 
 from broker.gateway.auth import Verifier, bearer_of_process
 from broker.gateway.carrying import CANCEL_SECONDS, Calls
-from broker.gateway.http import BODY_BYTES, READS, make_desk
-from broker.gateway.server import make_server
+from broker.gateway.http import BODY_BYTES, READS, utc_now
+from broker.gateway.offers import Offers
+from broker.gateway.server import Desk, make_server
 from broker.ledger.engine import Ledger
 from schemas.errors import InvalidArguments
 
@@ -24,7 +25,7 @@ class TokenRefused(Exception):
     """The token lets nobody act: unknown, expired, revoked, or an administrator's."""
 
 
-async def serve(ledger: Ledger, secret: str, asked: Callable[[], bool]) -> bool:
+async def serve(ledger: Ledger, secret: str, offers: Offers, asked: Callable[[], bool]) -> bool:
     """Serve until the client leaves or the end is asked for. Gives whether every call has ended.
 
     Raises: TokenRefused, InvalidArguments, LedgerUnavailable.
@@ -33,9 +34,10 @@ async def serve(ledger: Ledger, secret: str, asked: Callable[[], bool]) -> bool:
     verifier = Verifier(ledger, reads)
     if await verifier.find(secret) is None:
         raise TokenRefused
-    server = make_server(make_desk(ledger, calls, bearer_of_process(verifier, secret), reads))
+    identify = bearer_of_process(verifier, secret)
+    desk = Desk(ledger=ledger, calls=calls, identify=identify, reads=reads, offers=offers, now=utc_now)
     try:
-        await _converse(server, asked)
+        await _converse(make_server(desk), asked)
         return await _ended(calls)
     finally:
         calls.close()

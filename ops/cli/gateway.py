@@ -27,6 +27,10 @@ def gateway(
     token: Annotated[
         str | None, typer.Option(help="An agent's token, for --stdio. OUTRIDER_TOKEN hides it from `ps`.")
     ] = None,
+    aliases: Annotated[
+        bool,
+        typer.Option("--aliases", help="Over stdio: call the web tools `search` and `fetch`."),
+    ] = False,
 ) -> None:
     """Serve the tools to agents over MCP. `outrider up` runs the HTTP one; this is for stdio, or for your own stores.
 
@@ -36,7 +40,7 @@ def gateway(
     """
     settings = configuration.settings()
     if stdio:
-        _serve_stdio(settings, token or (settings.token.get_secret_value() if settings.token else ""))
+        _serve_stdio(settings, token or (settings.token.get_secret_value() if settings.token else ""), aliases=aliases)
     else:
         _serve_http(settings)
 
@@ -52,7 +56,7 @@ def _serve_http(settings: Settings) -> None:
     leave(main())
 
 
-def _serve_stdio(settings: Settings, secret: str) -> None:
+def _serve_stdio(settings: Settings, secret: str, *, aliases: bool) -> None:
     if not secret:
         say(f"no token: {_MAKE_ONE}")
         leave(OURS)
@@ -62,7 +66,7 @@ def _serve_stdio(settings: Settings, secret: str) -> None:
         try:
             with sharing.embedded_stack(settings, say=say, asked=interrupts.asked, hurry=interrupts.hurry) as serving:
                 configuration.install(serving.settings)
-                ended = _converse(serving.settings, secret, interrupts)
+                ended = _converse(serving.settings, secret, interrupts, aliases=aliases)
         except StartInterrupted:
             say("interrupted while starting")
             leave(OURS)
@@ -74,13 +78,14 @@ def _serve_stdio(settings: Settings, secret: str) -> None:
         os._exit(0)
 
 
-def _converse(settings: Settings, secret: str, interrupts: Interrupts) -> bool:
+def _converse(settings: Settings, secret: str, interrupts: Interrupts, *, aliases: bool) -> bool:
     """Whether every call had ended when the client left."""
-    from broker.gateway import stdio  # noqa: PLC0415 - Celery's app reads the settings when it is imported
+    from broker.gateway import offers, stdio  # noqa: PLC0415 - Celery's app reads the settings when it is imported
 
     ledger = ledger_engine(settings.require_database_url(), size=CONNECTIONS)
     try:
-        return anyio.run(stdio.serve, ledger, secret, interrupts.asked)
+        known = offers.alias_offers() if aliases else offers.own_offers()
+        return anyio.run(stdio.serve, ledger, secret, known, interrupts.asked)
     except stdio.TokenRefused:
         say(f"this token is unknown, expired, revoked, or no agent's: {_MAKE_ONE}")
         leave(OURS)

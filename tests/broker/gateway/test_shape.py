@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from broker.gateway.offers import alias_offers, own_offers
 from broker.gateway.shape import DIALECT, input_schema, insist_on_shape, output_schema
 from schemas.errors import InvalidArguments
-from schemas.tools import catalogue
 
-WEB_FETCH = catalogue()["web_fetch"]
+WEB_FETCH = own_offers()["web_fetch"].args
+OFFERS = [*own_offers().values(), *alias_offers().values()]
 URL = "https://example.com/"
 
 
@@ -22,17 +23,20 @@ def objects(part: Any) -> list[dict[str, Any]]:
     return [part] * ("properties" in part) + [found for one in part.values() for found in objects(one)]
 
 
-@pytest.mark.parametrize("name", catalogue())
-@pytest.mark.parametrize("schema", [input_schema, output_schema])
-def test_schema_is_valid_and_closed_at_every_depth(name, schema):
-    found = schema(name)
+@pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.name)
+def test_schemas_are_valid_and_closed_at_every_depth(offer):
+    for found in (input_schema(offer.args), output_schema(offer.result)):
+        insist_on_closed(found)
+
+
+def insist_on_closed(found: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(found)
     assert (found["$schema"], found["type"]) == (DIALECT, "object")
     assert [one for one in objects(found) if one.get("additionalProperties") is not False] == []
 
 
 def test_property_that_is_called_title_stays_and_the_model_s_titles_go():
-    schema = output_schema("web_fetch")
+    schema = output_schema(own_offers()["web_fetch"].result)
     assert schema["properties"]["title"] == {"type": "string"}
     assert "title" not in schema
 
