@@ -5,6 +5,7 @@ C15, M2, M8, M136, M137, M160, M161, M199. The client is the SDK's own, over HTT
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx2
@@ -17,6 +18,7 @@ from broker.ledger.agents import save_tool_list
 from broker.ledger.projects import Project, save_project
 from broker.ledger.tokens import Wanted, create_token, revoke_token
 from ops.lab.control import LabControl
+from ops.stack import ports
 from schemas.grants import FLEET, MANAGE
 from tests.fleet import Fleet, wait_until
 from tests.mcp_clients import MODES, TRANSPORTS, answers, bearer, call, code_of, made, names, parameters, talk, token
@@ -122,6 +124,18 @@ def test_token_lets_in_until_it_is_revoked_or_expired_and_an_administrator_s_nev
     assert [post(fleet, **bearer(one)).status_code for one in (secret, short, administrator)] == [200, 401, 401]
     revoke_token(fleet.ledger, kept.id, actor="tests")
     assert post(fleet, **bearer(secret)).status_code == 401
+
+
+def test_agent_s_token_opens_nothing_at_the_admin_server(fleet: Fleet) -> None:
+    """Each door knows its own: what an agent holds reads no settings, of its own project neither."""
+    url = str(fleet.state.admin_url).removesuffix("/admin/") + "/api/admin/projects/local/web-search"
+    with httpx2.Client(verify=False, timeout=60) as http:
+        wait_until(lambda: not ports.is_free(http_port(url)), seconds=60, what="the admin server listens")
+        assert http.get(url, headers=bearer(token(fleet))).status_code == 401
+
+
+def http_port(url: str) -> int:
+    return int(str(urlsplit(url).port))
 
 
 @pytest.mark.parametrize(

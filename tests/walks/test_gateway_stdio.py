@@ -110,10 +110,11 @@ def test_line_that_is_no_message_is_passed_over(fleet: Fleet) -> None:
 
 
 def test_gateway_over_http_runs_beside_a_stack(fleet: Fleet) -> None:
-    """`outrider gateway`, for a deployment whose stores are its own."""
-    secret, port = token(fleet), ports.choose(8999)
+    """`outrider gateway`, for a deployment whose stores are its own; it answers to its name behind a proxy as well."""
+    secret, port, name = token(fleet), ports.choose(8999), "mcp.corp.example"
     how = parameters(fleet, secret)
-    environment = os.environ | fleet.environment() | {"OUTRIDER_GATEWAY_PORT": str(port)}
+    own = {"OUTRIDER_GATEWAY_PORT": str(port), "OUTRIDER_GATEWAY_URL": f"https://{name}"}
+    environment = os.environ | fleet.environment() | own
     process = subprocess.Popen(
         [how.command, "-m", "ops", "gateway"], cwd=HOUSE, env=environment, stderr=subprocess.DEVNULL
     )
@@ -121,7 +122,16 @@ def test_gateway_over_http_runs_beside_a_stack(fleet: Fleet) -> None:
         wait_until(lambda: not ports.is_free(port), seconds=60, what="it listens")
         headers = {"Accept": "application/json, text/event-stream"} | bearer(secret)
         with httpx2.Client(verify=False, timeout=60) as http:
-            assert http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=headers).status_code == 200
+            answers = [
+                http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=headers | more).status_code
+                for more in (
+                    {},
+                    {"Host": name, "Origin": f"https://{name}"},
+                    {"Host": f"x.{name}"},
+                    {"Origin": f"http://{name}"},
+                )
+            ]
+        assert answers == [200, 200, 421, 403]
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
     finally:

@@ -16,7 +16,7 @@ from flower.urls import handlers
 from schemas.envelope import Envelope
 from tests.ops.running import Command, command, of_home, outrider, wait_until
 
-PARTS = {"postgres", "broker", "results", "flower", "metrics", "admin", "worker-1", "care", "beat"}
+PARTS = {"postgres", "broker", "results", "flower", "metrics", "admin", "gateway", "worker-1", "care", "beat"}
 
 
 def test_up_tells_where_each_part_is(fleet: Command) -> None:
