@@ -28,7 +28,7 @@ from schemas.errors import Cancelled, LedgerUnavailable, OutcomeUnknown, Outride
 REPLY_SECONDS = 150.0  # a call waits for a busy project (90 s), runs for its deadline, and settles
 CALLS = 64  # threads that wait, each for one call
 PROJECT_CALLS = 16  # several times what a project may run at once; no project takes all threads
-RECALLS = 4
+RECALLS = 16
 CANCEL_SECONDS = 12.0  # a cancelled call's connection is destroyed within a second; its worker then settles
 RECALL_SECONDS = 1.0  # said again and again: a worker that is only connecting does not hear it the first time
 

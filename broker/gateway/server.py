@@ -144,15 +144,15 @@ async def _carry(desk: Desk, context: RequestContext, call: Carried) -> Envelope
     put, told = anyio.create_memory_object_stream[str](STAGES)
     if "progress_token" in _meta(context):
         call.told = _teller(loop, put)
-    try:
+    with put, told:
         desk.calls.begin(call)
         call.reply.add_done_callback(lambda _reply: _later(loop, put.close))
-        await _pass_on(context, told)
-        return await asyncio.shield(asyncio.wrap_future(call.reply))
-    finally:
-        put.close()
-        if not call.reply.done():
-            desk.calls.take_back(call)
+        try:
+            await _pass_on(context, told)
+            return await asyncio.shield(asyncio.wrap_future(call.reply))
+        finally:
+            if not call.reply.done():
+                desk.calls.take_back(call)
 
 
 def _teller(loop: asyncio.AbstractEventLoop, put: Any) -> Progress:
@@ -174,10 +174,9 @@ def _later(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *words: str
 async def _pass_on(context: RequestContext, told: Stages) -> None:
     """Report each stage to the client until the call has ended."""
     count = 0
-    async with told:
-        async for words in told:
-            count += 1
-            await context.session.report_progress(count, message=words)
+    async for words in told:
+        count += 1
+        await context.session.report_progress(count, message=words)
 
 
 def _tell_closing(bearer: Token, envelope: Envelope, started: float) -> None:

@@ -277,9 +277,11 @@ def test_no_query_secret_or_header_is_in_any_log(fleet: Fleet, lab: LabControl) 
             return await client.call_tool("web_fetch", {"url": canary}, meta={"outrider/call": canary})
 
         talk(fleet, secret, converse, transport=transport)
-    url = str(fleet.state.gateway_url)
-    for headers in ({"Host": canary}, {"Origin": f"https://{canary}"}, {"mcp-session-id": canary}, {}):
-        httpx2.post(f"{url}?{canary}", content=b"{" + canary.encode(), headers=bearer(secret) | headers, timeout=60)
-    httpx2.post(f"{url}/{canary}?{canary}", headers=bearer(f"outrider_{canary}"), timeout=60)
+    url, own = str(fleet.state.gateway_url), {"Content-Type": "application/json", "Accept": "*/*"} | bearer(secret)
+    turned_away = ({"Host": canary}, {"Origin": f"https://{canary}"}, {"mcp-session-id": canary}, {})
+    with httpx2.Client(verify=False, timeout=60) as http:
+        for headers in turned_away:
+            assert http.post(f"{url}?{canary}", content=b"{" + canary.encode(), headers=own | headers).is_error
+        assert http.post(f"{url}/{canary}?{canary}", headers=bearer(f"outrider_{canary}")).is_error
     assert "gateway_call_closed" in fleet.logs()
     assert leaks(fleet, canary, secret) == []
