@@ -38,17 +38,17 @@ def up(
     Example: outrider up --port-base 7000
     """
     settings = configuration.settings()
-    doors = fleet.Doors(
+    entries = fleet.Entries(
         flower=_flower(settings, port_base),
         admin=_pages(settings, port_base),
         metrics_port=_metrics_port(settings, port_base),
         gateway=_gateway(settings, port_base),
     )
     with Interrupts() as interrupts:
-        plan = _plan(settings, doors, interrupts)
+        plan = _plan(settings, entries, interrupts)
         try:
             with life.run(plan) as stack:
-                _show(stack, doors)
+                _show(stack, entries)
                 while not interrupts.wait():
                     pass
                 say("draining: what was begun is finished first; Ctrl-C again hurries")
@@ -60,18 +60,18 @@ def up(
     say("drained")
 
 
-def _plan(settings: Settings, doors: fleet.Doors, interrupts: Interrupts) -> Plan:
+def _plan(settings: Settings, entries: fleet.Entries, interrupts: Interrupts) -> Plan:
     return Plan(
         settings=settings,
-        fleet=lambda place, environment: fleet.whole_fleet(place, environment, doors),
+        fleet=lambda place, environment: fleet.whole_fleet(place, environment, entries),
         prepare=sharing.make_current,
         say=say,
         asked=interrupts.asked,
         hurry=interrupts.hurry,
-        flower_url=doors.flower.url,
-        admin_url=doors.admin.url,
-        metrics_url=metrics.url(doors.metrics_port),
-        gateway_url=doors.gateway.url,
+        flower_url=entries.flower.url,
+        admin_url=entries.admin.url,
+        metrics_url=metrics.url(entries.metrics_port),
+        gateway_url=entries.gateway.url,
         serves=True,
     )
 
@@ -102,20 +102,20 @@ def _metrics_port(settings: Settings, port_base: int | None) -> int:
 
 def _gateway(settings: Settings, port_base: int | None) -> gateway.Entry:
     wanted = port_base + 3 if port_base else settings.gateway_port
-    door = gateway.make_entry(wanted)
-    if door.port != wanted:
-        say(f"port {wanted} is taken: the gateway listens on {door.port} instead")
-    return door
+    entry = gateway.make_entry(wanted)
+    if entry.port != wanted:
+        say(f"port {wanted} is taken: the gateway listens on {entry.port} instead")
+    return entry
 
 
-def _show(stack: Stack, doors: fleet.Doors) -> None:
+def _show(stack: Stack, entries: fleet.Entries) -> None:
     """Where everything is, and the password, once. Plain lines: addresses are there to be copied whole."""
-    entry = doors.flower
+    entry = entries.flower
     where = places(stack.settings) | {
         "flower": f"{entry.url}  user {flower.USER}, password {entry.password}",
-        "admin": f"{doors.admin.url}  log in with a token: outrider token create NAME",
-        "metrics": metrics.url(doors.metrics_port),
-        "gateway": f"{doors.gateway.url}  MCP, with a token: outrider token create NAME --project local --agent cli",
+        "admin": f"{entries.admin.url}  log in with a token: outrider token create NAME",
+        "metrics": metrics.url(entries.metrics_port),
+        "gateway": f"{entries.gateway.url}  MCP, with a token: outrider token create NAME --project local --agent cli",
     }
     give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")
     children = stack.supervisor.children

@@ -39,7 +39,7 @@ def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class Entries:
     """Where the fleet is found: Flower, the admin pages and the metrics by those who watch, the gateway by agents."""
 
     flower: flower.Entry
@@ -48,7 +48,7 @@ class Doors:
     gateway: gateway.Entry
 
 
-def whole_fleet(home: Home, environment: Mapping[str, str], doors: Doors) -> tuple[Part, ...]:
+def whole_fleet(home: Home, environment: Mapping[str, str], entries: Entries) -> tuple[Part, ...]:
     """The fleet of `outrider up`: workers, care, beat, Flower, the admin pages, the metrics and the gateway."""
     workers = [
         _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
@@ -60,11 +60,11 @@ def whole_fleet(home: Home, environment: Mapping[str, str], doors: Doors) -> tup
         home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
     )
     watchers = (
-        flower.part(home, environment, doors.flower),
-        admin.part(home, environment, doors.admin),
-        metrics.part(home, environment, doors.metrics_port),
+        flower.part(home, environment, entries.flower),
+        admin.part(home, environment, entries.admin),
+        metrics.part(home, environment, entries.metrics_port),
     )
-    return (*workers, care, beat, *watchers, gateway.part(home, environment, doors.gateway, WORKERS))
+    return (*workers, care, beat, *watchers, gateway.part(home, environment, entries.gateway, WORKERS))
 
 
 def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[str, ...], tier: int = WORKERS) -> Part:
