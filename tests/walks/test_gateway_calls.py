@@ -6,6 +6,7 @@ Issue 5, item 5: progress; cancellation that loses no outcome; one egress for a 
 import re
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -202,6 +203,22 @@ def test_gateway_that_is_told_to_end_answers_what_it_began(fleet: Fleet, lab: La
     late, begun = talk(fleet, secret, converse)
     assert (code_of(late), late.structured_content["error"]["message"][:22]) == ("internal", "This gateway is ending")
     assert begun.structured_content["content"]
+    wait_until(lambda: replaced(fleet, gateway), seconds=60, what="another gateway answers")
+
+
+def test_session_that_only_listens_does_not_hold_the_gateway_back(fleet: Fleet) -> None:
+    """An open stream of an older client is no call: the gateway ends long before the grace that calls are given."""
+    gateway = gateway_of(fleet)
+
+    async def converse(client: Client) -> int:
+        assert (await client.list_tools()).tools
+        gateway.send_signal(signal.SIGTERM)
+        await run_sync(gateway.wait, 25)
+        return 1
+
+    with suppress(BaseExceptionGroup):  # its server is gone when the client says goodbye
+        assert talk(fleet, token(fleet), converse, mode="legacy") == 1
+    assert not gateway.is_running()
     wait_until(lambda: replaced(fleet, gateway), seconds=60, what="another gateway answers")
 
 
