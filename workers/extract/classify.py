@@ -81,7 +81,7 @@ def choose(tree: Tree, title: str) -> Node:
     body = tree.root
     candidates = _candidates(tree)
     articles = [node for node in candidates if node.worth >= ARTICLE]
-    if articles and (found := _article(tree, articles, words(title))):
+    if articles and not tree.thread and (found := _article(tree, articles, words(title))):
         return found
     claims = [
         node for node in candidates

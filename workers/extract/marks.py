@@ -50,7 +50,6 @@ _NAMED = _words(
     r"share sharing sharebar share-?(?:bar|tools|links|buttons?|this|icons?|widget) social",
     r"social-?(?:media|share|links|icons?|bar|buttons?|tools) related",
     r"related-?(?:posts?|articles?|content|links|stories|news|items|topics) recommend(?:ed|ations?)? recirc\w*",
-    r"comments? comment-?(?:list|form|area|section|thread|respond|wrap\w*|container|count|link)s? disqus\w* respond",
     r"newsletter\w* subscribe\w* subscription\w* sign-?up promo(?:tion|ted|box)? advert(?:isement|ising|s)? ads?",
     r"ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block) adsense sponsor(?:ed)? outbrain\w* taboola\w*",
     r"cookie\w* consent gdpr\w* popup modal overlay masthead skip-?links? jump-?link upsell donate donation",
@@ -68,6 +67,9 @@ _NAMED = _words(
     r"gallery\w* slideshow\w* carousel\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
     r"livefyre\w*",
 )
+_COMMENTS = _words(r"comments? comment-?(?:list|area|section|thread|wrap\w*|container|count|link)s? disqus\w*")
+_REPLYING = _words(r"respond comment-?(?:form|respond)s? reply-?(?:form|box) quick-?reply")
+_OF_POSTERS = _words(r"signature\w* sig post-?signature post-?profile user-?(?:info|details|stats|title|panel) author-?pane\w*")
 _CONSENT = _words(
     r"onetrust\w* ot-sdk\w* cybotcookie\w* usercentrics\w* didomi\w* qc-cmp\w* cmpbox\w* cc-window",
     r"gdpr-?(?:banner|consent|popup)",
@@ -80,11 +82,12 @@ _DOUBTED = _words(
 )
 _NAMED_ID = re.compile(
     r"(?:nav\w*|(?:main-?|top-?|site-?|primary-?)?(?:nav|navigation|menu|navbar)|(?:site-?|page-?|main-?)?footer"
-    r"|sidebar\w*|left-?(?:nav|sidebar|column|menu)|right-?(?:sidebar|column|rail)|(?:left|right)nav|comments?"
-    r"|comment-?\w+|disqus\w*|respond|breadcrumbs?|share\w{0,7}|social\w{0,7}|related|newsletter\w*|cookie\w*"
+    r"|sidebar\w*|left-?(?:nav|sidebar|column|menu)|right-?(?:sidebar|column|rail)|(?:left|right)nav"
+    r"|respond|breadcrumbs?|share\w{0,7}|social\w{0,7}|related|newsletter\w*|cookie\w*"
     r"|related-?(?:posts|articles|stories|content)|toc|table-of-contents-?\w*|search-?(?:form|box|bar)|login\w*|banner"
     r"|masthead|mw-(?:navigation|panel|head)|p-\w+|catlinks|sitesub|jump-to-nav|onetrust[\w-]*|cybotcookie\w*)\Z"
 )
+_COMMENTS_ID = re.compile(r"(?:comments?|comment-?\w+|disqus\w*)\Z")
 _CONTENT = _words(
     r"article-?(?:body|content|text|copy|main|inner|detail\w*) story-?(?:body|content|text)",
     r"blog-?(?:post|content|entry)",
@@ -92,6 +95,9 @@ _CONTENT = _words(
     r"body-?(?:text|copy|content) articlebody maincontent postcontent entry markdown-body rst-content documentation",
     r"docs-?content doc-?content prose td-post-content mw-parser-output mw-content-text js_content",
 )
+# WordPress and its shops write a post's tags and categories into its class: they say what it is about, not what it is.
+_POST_CLASS = re.compile(r"(?<![\w-])(?:post-\d+|type-[a-z]+|hentry)(?![\w-])")
+_TAXONOMY = re.compile(r"(?<![\w-])(?:tag|category|product_cat|product_tag|pa|post_format|status|format|series)-[\w-]+")
 _LINE_NUMBER_WORDS = ("lineno", "line-number", "gutter")
 _NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names things so
 
@@ -99,7 +105,7 @@ _NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names t
 SPEAKING_TAGS = _FURNITURE_TAGS | {"article", "main", "form"}  # the others say nothing without attributes
 
 
-def judge(tag: str, attrs: Attributes, *, in_pre: bool) -> tuple[str, int, int]:
+def judge(tag: str, attrs: Attributes, *, in_pre: bool, thread: bool = False) -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
     mark = FURNITURE if tag in _FURNITURE_TAGS else KEPT
     worth = {"article": ARTICLE, "main": MAIN}.get(tag, NO_CLAIM)
@@ -109,21 +115,24 @@ def judge(tag: str, attrs: Attributes, *, in_pre: bool) -> tuple[str, int, int]:
     if in_pre:
         return classes, INLINE_JUNK if any(word in classes for word in _LINE_NUMBER_WORDS) else mark, worth
     if tag in INLINE:
-        return classes, INLINE_JUNK if classes and _of_class(classes)[0] in {NAMED, CONSENT} else mark, worth
+        return classes, _of_inline(classes) if classes else mark, worth
     if tag in {"body", "html"}:
         return classes, KEPT, NO_CLAIM
-    return classes, *_of_block(tag, attrs, classes, mark, worth)
+    return classes, *_of_block(tag, attrs, classes, (mark, worth), thread=thread)
 
 
-def _of_block(tag: str, attrs: Attributes, classes: str, mark: int, worth: int) -> tuple[int, int]:
+def _of_block(
+    tag: str, attrs: Attributes, classes: str, of_tag: tuple[int, int], *, thread: bool
+) -> tuple[int, int]:
+    mark, worth = of_tag
     role = attrs.get("role", "")
     if role in _FURNITURE_ROLES:
         return FURNITURE, worth
     if role == "main":
         worth = MAIN
-    class_mark, class_worth = _of_class(classes) if classes else (KEPT, NO_CLAIM)
+    class_mark, class_worth = _of_class(classes, thread=thread) if classes else (KEPT, NO_CLAIM)
     name = attrs.get("id", "")
-    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower()) if name else (KEPT, NO_CLAIM)
+    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower(), thread=thread) if name else (KEPT, NO_CLAIM)
     if attrs.get("itemprop") == "articleBody" and worth < ARTICLE:
         worth = ARTICLE_BODY
     worth = worth or class_worth or id_worth
@@ -137,15 +146,24 @@ def _of_block(tag: str, attrs: Attributes, classes: str, mark: int, worth: int) 
 
 
 @lru_cache(8_192)
-def _of_class(classes: str) -> tuple[int, int]:
+def _of_inline(classes: str) -> int:
+    """The mark of an inline element: a highlighter's "comment" is code, not what readers wrote under a page."""
+    return INLINE_JUNK if _NAMED.search(classes) or _UNSEEN.search(classes) else KEPT
+
+
+@lru_cache(8_192)
+def _of_class(classes: str, *, thread: bool = False) -> tuple[int, int]:
+    if _POST_CLASS.search(classes):
+        classes = _TAXONOMY.sub("", classes)
     worth = ARTICLE if _CONTENT.search(classes) else NO_CLAIM
-    if _NAMED.search(classes) or _UNSEEN.search(classes):
+    if _NAMED.search(classes) or _REPLYING.search(classes) or (_OF_POSTERS if thread else _COMMENTS).search(classes) or _UNSEEN.search(classes):
         return CONSENT if _CONSENT.search(classes) else NAMED, worth
     return DOUBTED if _DOUBTED.search(classes) else KEPT, worth
 
 
 @lru_cache(8_192)
-def _of_id(name: str) -> tuple[int, int]:
+def _of_id(name: str, *, thread: bool = False) -> tuple[int, int]:
     if _CONSENT.search(name):
         return CONSENT, NO_CLAIM
-    return NAMED if _NAMED_ID.match(name) else KEPT, ARTICLE if _CONTENT.search(name) else NO_CLAIM
+    named = _NAMED_ID.match(name) or (not thread and _COMMENTS_ID.match(name))
+    return NAMED if named else KEPT, ARTICLE if _CONTENT.search(name) else NO_CLAIM
