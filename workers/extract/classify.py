@@ -21,10 +21,10 @@ def weigh(tree: Tree) -> None:
         if node.tag == "pre":
             node.prose_chars, node.kept_chars, node.kept_link_chars = node.text_chars, node.text_chars, node.link_chars
         else:
-            _weigh(node, total)
+            _weigh(node, total, tree)
 
 
-def _weigh(node: Node, total: int) -> None:
+def _weigh(node: Node, total: int, tree: Tree) -> None:
     prose = run = run_links = kept = kept_links = 0
     for kid in node.kids:
         if isinstance(kid, str):
@@ -35,7 +35,7 @@ def _weigh(node: Node, total: int) -> None:
         if not inline:
             prose += _prose(run, run_links)
             run = run_links = 0
-        if kid.mark and (kid.text_chars < _JUNK_CHARS if inline else _stays_marked(kid, total)):
+        if kid.mark and (kid.text_chars < _JUNK_CHARS if inline else _stays_marked(kid, total, tree)):
             continue
         kid.mark = KEPT
         kept += kid.kept_chars
@@ -56,7 +56,7 @@ def _prose(run: int, links: int) -> int:
     return run if run >= _PROSE_CHARS and links < _PROSE_LINKS * run else 0
 
 
-def _stays_marked(node: Node, total: int) -> bool:
+def _stays_marked(node: Node, total: int, tree: Tree) -> bool:
     """Whether a marked block is furniture indeed: not half of the page, not long unlinked text, not code or a table."""
     chars, links = node.text_chars, node.link_chars
     if node.mark == FURNITURE:
@@ -64,6 +64,8 @@ def _stays_marked(node: Node, total: int) -> bool:
     if node.mark == NAMED:
         spared = chars > 400 and links < 0.02 * chars and node.tag in {"section", "pre"}
         return chars < 0.4 * total and not spared
+    if node.mark == DOUBTED and tree.genre == "manual":
+        return links > 0.65 * chars
     if node.mark == DOUBTED and chars < 0.4 * total:
         written = node.prose_chars > max(120, 0.5 * chars) and links < 0.2 * chars
         return not written and not (links < 0.6 * chars and _is_rich(node))
@@ -81,7 +83,7 @@ def choose(tree: Tree, title: str) -> Node:
     body = tree.root
     candidates = _candidates(tree)
     articles = [node for node in candidates if node.worth >= ARTICLE]
-    if articles and not tree.thread and (found := _article(tree, articles, words(title))):
+    if articles and tree.genre != "thread" and (found := _article(tree, articles, words(title))):
         return found
     claims = [
         node for node in candidates

@@ -7,12 +7,12 @@ from workers.extract.body import body_of
 from workers.extract.classify import choose, weigh
 from workers.extract.clean import clean, cut, fit
 from workers.extract.flat import flat_text
+from workers.extract.genre import Genre, judge_genre
 from workers.extract.guard import tame
 from workers.extract.head import parse, read_base, read_refresh, read_title
 from workers.extract.ink import Ink
 from workers.extract.prune import is_prose, prune
 from workers.extract.render import render
-from workers.extract.thread import is_thread
 from workers.extract.tree import Element, Tree, grow
 
 _LITTLE_CHARS = 1_500  # unlinked text; with less, what was taken for furniture may be the page
@@ -47,7 +47,7 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     if cut_deep:
         text, _ = cut(clean(flat_text(markup, source_chars)), source_chars)
         return Page(title=title, text=text, truncated=True, refresh=refresh)
-    tree = _grown(body, thread=is_thread(markup, base_url))
+    tree = _grown(body, judge_genre(markup, base_url))
     ink = Ink(base, links_max, chars_max=source_chars, chars_left=source_chars)
     blocks = _content(tree, title, ink)
     text, cut_long = fit(blocks, source_chars)
@@ -55,13 +55,13 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     return Page(title=title, text=text, links=tuple(ink.links.values()), truncated=truncated, refresh=refresh)
 
 
-def _grown(body: Element, *, thread: bool) -> Tree:
+def _grown(body: Element, genre: Genre) -> Tree:
     """The page's tree; with little in it, the tree that holds more."""
-    tree = grow(body, thread=thread)
+    tree = grow(body, genre=genre)
     if tree.skipped and _unlinked(tree) < _LITTLE_CHARS:
-        tree = grow(body, furniture=True, thread=thread)
+        tree = grow(body, furniture=True, genre=genre)
     if _unlinked(tree) < _NOTHING_CHARS:
-        fuller = grow(body, furniture=True, noscript=True, thread=thread)
+        fuller = grow(body, furniture=True, noscript=True, genre=genre)
         if fuller.root.text_chars > 2 * tree.root.text_chars:
             return fuller
     return tree
@@ -75,7 +75,7 @@ def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
     weigh(tree)
     container = choose(tree, title)
     prose = is_prose(container)
-    prune(container)
+    prune(container, manual=tree.genre == "manual")
     blocks = render(container, ink)
     return _once(_without_labels(blocks) if prose else blocks)
 

@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 from typing import TypeAlias
 
+from workers.extract.genre import Genre
+
 Attributes: TypeAlias = dict[str, str]
 
 # How an element is marked. Nonzero is left out, unless the weighing finds that the mark is wrong.
@@ -105,7 +107,7 @@ _NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names t
 SPEAKING_TAGS = _FURNITURE_TAGS | {"article", "main", "form"}  # the others say nothing without attributes
 
 
-def judge(tag: str, attrs: Attributes, *, in_pre: bool, thread: bool = False) -> tuple[str, int, int]:
+def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
     mark = FURNITURE if tag in _FURNITURE_TAGS else KEPT
     worth = {"article": ARTICLE, "main": MAIN}.get(tag, NO_CLAIM)
@@ -118,11 +120,11 @@ def judge(tag: str, attrs: Attributes, *, in_pre: bool, thread: bool = False) ->
         return classes, _of_inline(classes) if classes else mark, worth
     if tag in {"body", "html"}:
         return classes, KEPT, NO_CLAIM
-    return classes, *_of_block(tag, attrs, classes, (mark, worth), thread=thread)
+    return classes, *_of_block(tag, attrs, classes, (mark, worth), genre=genre)
 
 
 def _of_block(
-    tag: str, attrs: Attributes, classes: str, of_tag: tuple[int, int], *, thread: bool
+    tag: str, attrs: Attributes, classes: str, of_tag: tuple[int, int], *, genre: Genre
 ) -> tuple[int, int]:
     mark, worth = of_tag
     role = attrs.get("role", "")
@@ -130,9 +132,9 @@ def _of_block(
         return FURNITURE, worth
     if role == "main":
         worth = MAIN
-    class_mark, class_worth = _of_class(classes, thread=thread) if classes else (KEPT, NO_CLAIM)
+    class_mark, class_worth = _of_class(classes, genre=genre) if classes else (KEPT, NO_CLAIM)
     name = attrs.get("id", "")
-    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower(), thread=thread) if name else (KEPT, NO_CLAIM)
+    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower(), genre=genre) if name else (KEPT, NO_CLAIM)
     if attrs.get("itemprop") == "articleBody" and worth < ARTICLE:
         worth = ARTICLE_BODY
     worth = worth or class_worth or id_worth
@@ -152,18 +154,18 @@ def _of_inline(classes: str) -> int:
 
 
 @lru_cache(8_192)
-def _of_class(classes: str, *, thread: bool = False) -> tuple[int, int]:
+def _of_class(classes: str, *, genre: Genre = "page") -> tuple[int, int]:
     if _POST_CLASS.search(classes):
         classes = _TAXONOMY.sub("", classes)
     worth = ARTICLE if _CONTENT.search(classes) else NO_CLAIM
-    if _NAMED.search(classes) or _REPLYING.search(classes) or (_OF_POSTERS if thread else _COMMENTS).search(classes) or _UNSEEN.search(classes):
+    if _NAMED.search(classes) or _REPLYING.search(classes) or (_OF_POSTERS if genre == "thread" else _COMMENTS).search(classes) or _UNSEEN.search(classes):
         return CONSENT if _CONSENT.search(classes) else NAMED, worth
     return DOUBTED if _DOUBTED.search(classes) else KEPT, worth
 
 
 @lru_cache(8_192)
-def _of_id(name: str, *, thread: bool = False) -> tuple[int, int]:
+def _of_id(name: str, *, genre: Genre = "page") -> tuple[int, int]:
     if _CONSENT.search(name):
         return CONSENT, NO_CLAIM
-    named = _NAMED_ID.match(name) or (not thread and _COMMENTS_ID.match(name))
+    named = _NAMED_ID.match(name) or (genre != "thread" and _COMMENTS_ID.match(name))
     return NAMED if named else KEPT, ARTICLE if _CONTENT.search(name) else NO_CLAIM

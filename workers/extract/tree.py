@@ -6,6 +6,7 @@ from typing import TypeAlias
 from lxml import etree
 
 from workers.extract import marks
+from workers.extract.genre import Genre
 from workers.extract.hidden import is_hidden
 from workers.extract.marks import CONSENT, DOUBTED, FURNITURE, NAMED, Attributes, tags
 
@@ -52,7 +53,7 @@ class Tree:
     order: list[Node]
     skipped: bool = False
     truncated: bool = False
-    thread: bool = False
+    genre: Genre = "page"
 
     @property
     def root(self) -> Node:
@@ -60,10 +61,10 @@ class Tree:
         return self.order[0]
 
 
-def grow(body: Element, *, noscript: bool = False, furniture: bool = False, thread: bool = False) -> Tree:
+def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genre: Genre = "page") -> Tree:
     """The tree of a page's body; `noscript` and `furniture` read also what is left out at first."""
     never = NEVER if noscript else NEVER | {"noscript"}
-    grower = _Grower(Tree([], thread=thread), never, furniture=furniture)
+    grower = _Grower(Tree([], genre=genre), never, furniture=furniture)
     grower.grow(body, 0, False, False, {})
     return grower.tree
 
@@ -84,7 +85,7 @@ class _Grower:
         node.at = len(order)
         order.append(node)
         if attrs or tag in marks.SPEAKING_TAGS:
-            node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre, thread=self.tree.thread)
+            node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre, genre=self.tree.genre)
             if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
                 node.mark = DOUBTED
         if node.mark and self._is_left_out(node):
