@@ -80,6 +80,52 @@ def _is_rich(node: Node) -> bool:
 
 def choose(tree: Tree, title: str) -> Node:
     """The node that holds the content. `title` is the page's, to tell its own article from the neighbours."""
+    return _with_heading(tree, _chosen(tree, title))
+
+
+def _with_heading(tree: Tree, node: Node) -> Node:
+    """The node, or the nearest one around it that holds the page's first heading too, where little else comes along."""
+    if node.worth >= ARTICLE and tree.genre != "manual":
+        return node
+    for one in reversed(_ancestry(tree, node)[:-1]):
+        more = one.kept_chars - node.kept_chars
+        links = one.kept_link_chars - node.kept_link_chars
+        if KNOB_LINKS * more < links or (tree.genre != "manual" and more > KNOB_MORE * node.kept_chars):
+            break
+        if _has_heading(tree, one, node):
+            return one
+    return node
+
+import os
+KNOB_LINKS=float(os.environ.get("KL","0.3")); KNOB_MORE=float(os.environ.get("KM","0.3"))
+
+def _ancestry(tree: Tree, node: Node) -> list[Node]:
+    """The node and all around it, outermost first."""
+    found, place = [], 0
+    while place <= node.at:
+        one = tree.order[place]
+        if one.end > node.at:
+            found.append(one)
+            place += 1
+        else:
+            place = one.end
+    return found
+
+
+def _has_heading(tree: Tree, outer: Node, inner: Node) -> bool:
+    place = outer.at
+    while place < inner.at:
+        one = tree.order[place]
+        if one.mark:
+            place = one.end
+            continue
+        if one.tag == "h1":
+            return True
+        place += 1
+    return False
+
+
+def _chosen(tree: Tree, title: str) -> Node:
     body = tree.root
     candidates = _candidates(tree)
     articles = [node for node in candidates if node.worth >= ARTICLE]
