@@ -62,7 +62,7 @@ def _stays_marked(node: Node, total: int, tree: Tree) -> bool:
     if node.mark == FURNITURE:
         return chars < 0.5 * total
     if node.mark == NAMED:
-        spared = chars > 400 and links < 0.02 * chars and node.tag in {"section", "pre"}
+        spared = chars > 400 and links < 0.1 * chars and node.tag in {"section", "pre"}
         return chars < 0.4 * total and not spared
     if node.mark == DOUBTED and tree.genre == "manual":
         return links > 0.65 * chars
@@ -87,14 +87,17 @@ def _with_heading(tree: Tree, node: Node) -> Node:
     """The node, or the nearest one around it that holds the page's first heading too, where little else comes along."""
     if node.worth >= ARTICLE and tree.genre != "manual":
         return node
+    best = node
     for one in reversed(_ancestry(tree, node)[:-1]):
         more = one.kept_chars - node.kept_chars
         links = one.kept_link_chars - node.kept_link_chars
         if KNOB_LINKS * more < links or (tree.genre != "manual" and more > KNOB_MORE * node.kept_chars):
             break
+        if tree.genre == "manual" and one.tag not in {"body"}:
+            best = one
         if _has_heading(tree, one, node):
             return one
-    return node
+    return best
 
 import os
 KNOB_LINKS=float(os.environ.get("KL","0.3")); KNOB_MORE=float(os.environ.get("KM","0.3"))

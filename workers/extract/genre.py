@@ -28,7 +28,7 @@ _MANUAL_ADDRESS = re.compile(
     r"|//.*/(?:docs?|manuals?|man\d?|reference|api|apidocs|javadoc|handbook|tutorials?|guides?)/"
 )
 _ADDRESS_CHARS = 500
-_TECHNICAL = (b"<pre", b"<code", b"<tt", b"<dt", b"<kbd", b"<samp")
+_TECHNICAL = (b"<pre", b"<code", b"<tt>", b"<kbd", b"<samp")
 _TECHNICAL_MIN = 12
 _HEAD_BYTES = 65_536
 

@@ -77,6 +77,8 @@ def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
     prose = is_prose(container)
     prune(container, manual=tree.genre == "manual")
     blocks = render(container, ink)
+    if tree.genre == "manual":
+        return blocks
     return _once(_without_labels(blocks) if prose else blocks)
 
 

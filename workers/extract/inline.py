@@ -67,7 +67,7 @@ def _piece(node: Node, ink: Ink) -> str | _Emphasis:
     tag = node.tag
     if tag == "br":
         return "\n"
-    if tag in {"img", "wbr"}:
+    if tag == "img":
         return ""
     if tag in _CODE:
         return ink.spend(code_span(plain(node)))

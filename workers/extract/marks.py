@@ -46,24 +46,28 @@ def _words(*groups: str) -> re.Pattern[str]:
     return re.compile(r"(?<![a-z])(?:" + "|".join(word for group in groups for word in group.split()) + r")(?![a-z])")
 
 
-_NAMED = _words(
+def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile("|".join(pattern.pattern for pattern in patterns))
+
+
+_NAVIGATING = _words(
     r"nav navbar navigation nav-?\w+ menu submenu sub-?nav footer breadcrumbs? crumbs? pagination pager",
-    r"pagenav prev-?next",
-    r"share sharing sharebar share-?(?:bar|tools|links|buttons?|this|icons?|widget) social",
-    r"social-?(?:media|share|links|icons?|bar|buttons?|tools) related",
+    r"pagenav prev-?next masthead skip-?links? jump-?link share-?(?:bar|tools|links|buttons?|this|icons?|widget)",
+    r"social-?(?:media|share|links|icons?|bar|buttons?|tools) cookie\w* consent gdpr\w* print-?header",
+    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmpbox\w* cc-window",
+    r"headerlink anchorjs\w* edit-?(?:link|page|section) editsection mw-editsection noprint toctree\w*",
+    r"sr-only screen-reader\w* visually-?hidden linenos linenodiv lineno line-?numbers? clipboard navbox",
+    r"copy-?(?:btn|button|code) search-?(?:box|form|bar) adsense ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block)",
+)
+_PROMOTING = _words(
+    r"share sharing sharebar social related sponsor(?:ed)? outbrain\w* taboola\w*",
     r"related-?(?:posts?|articles?|content|links|stories|news|items|topics) recommend(?:ed|ations?)? recirc\w*",
     r"newsletter\w* subscribe\w* subscription\w* sign-?up promo(?:tion|ted|box)? advert(?:isement|ising|s)? ads?",
-    r"ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block) adsense sponsor(?:ed)? outbrain\w* taboola\w*",
-    r"cookie\w* consent gdpr\w* popup modal overlay masthead skip-?links? jump-?link upsell donate donation",
-    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmpbox\w* cc-window",
+    r"popup modal overlay upsell donate donation",
     r"author-?(?:box|bio|info|card) byline tagline tag-?(?:list|cloud|links) post-?(?:meta|tags|footer|navigation)",
     r"entry-?(?:meta|footer|utility) article-?(?:meta|footer|tags) pub-?date publish(?:ed)?-?date dateline",
-    r"print-?header",
     r"(?:article|story|post)-?(?:share|related|author|date|info|tools|actions|header-?meta)",
-    r"headerlink anchorjs\w* edit-?(?:link|page|section) editsection mw-editsection noprint toctree\w*",
-    r"login signin search search-?(?:box|form|bar) tooltip dropdown dropdown-menu reactions? paywall navbox",
-    r"sr-only screen-reader\w* visually-?hidden linenos linenodiv lineno line-?numbers? clipboard",
-    r"copy-?(?:btn|button|code)",
+    r"login signin search tooltip dropdown dropdown-menu reactions? paywall",
     r"more-?(?:stories|news|articles|from) read-?(?:more|next|also) also-?(?:read|like) trending see-?also up-?next",
     r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
     r"gallery\w* slideshow\w* carousel\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
@@ -72,6 +76,12 @@ _NAMED = _words(
 _COMMENTS = _words(r"comments? comment-?(?:list|area|section|thread|wrap\w*|container|count|link)s? disqus\w*")
 _REPLYING = _words(r"respond comment-?(?:form|respond)s? reply-?(?:form|box) quick-?reply")
 _OF_POSTERS = _words(r"signature\w* sig post-?signature post-?profile user-?(?:info|details|stats|title|panel) author-?pane\w*")
+# A manual has sections on logins, searches and subscriptions; on other pages the words are those of its surroundings.
+_OF_GENRE: dict[Genre, re.Pattern[str]] = {
+    "page": _any(_PROMOTING, _COMMENTS, _REPLYING),
+    "thread": _any(_PROMOTING, _OF_POSTERS, _REPLYING),
+    "manual": _any(_COMMENTS, _REPLYING),
+}
 _CONSENT = _words(
     r"onetrust\w* ot-sdk\w* cybotcookie\w* usercentrics\w* didomi\w* qc-cmp\w* cmpbox\w* cc-window",
     r"gdpr-?(?:banner|consent|popup)",
@@ -150,7 +160,7 @@ def _of_block(
 @lru_cache(8_192)
 def _of_inline(classes: str) -> int:
     """The mark of an inline element: a highlighter's "comment" is code, not what readers wrote under a page."""
-    return INLINE_JUNK if _NAMED.search(classes) or _UNSEEN.search(classes) else KEPT
+    return INLINE_JUNK if _NAVIGATING.search(classes) or _UNSEEN.search(classes) or _PROMOTING.search(classes) else KEPT
 
 
 @lru_cache(8_192)
@@ -158,7 +168,7 @@ def _of_class(classes: str, *, genre: Genre = "page") -> tuple[int, int]:
     if _POST_CLASS.search(classes):
         classes = _TAXONOMY.sub("", classes)
     worth = ARTICLE if _CONTENT.search(classes) else NO_CLAIM
-    if _NAMED.search(classes) or _REPLYING.search(classes) or (_OF_POSTERS if genre == "thread" else _COMMENTS).search(classes) or _UNSEEN.search(classes):
+    if _NAVIGATING.search(classes) or _UNSEEN.search(classes) or _OF_GENRE[genre].search(classes):
         return CONSENT if _CONSENT.search(classes) else NAMED, worth
     return DOUBTED if _DOUBTED.search(classes) else KEPT, worth
 

@@ -1,15 +1,18 @@
 """Markdown tables; tables that only lay a page out are read as their cells."""
 
+import re
 from collections.abc import Iterator
 
 from workers.extract.lists import Flow
 from workers.extract.marks import HEADINGS, INLINE, tags
 from workers.extract.tree import Node
 
+_HEADING = re.compile(r"^#{1,6} ")
 _COLUMNS_MAX = 200
 _GROUPS = tags("thead tbody tfoot colgroup form div")
+_HEADED_CHARS = 200  # a longer cell with a heading in it is part of a page's layout
 _CELLS = frozenset({"td", "th"})
-_TOO_MUCH = tags("table pre blockquote") | HEADINGS.keys()  # what a cell of a Markdown table cannot hold
+_TOO_MUCH = tags("table pre blockquote")  # what a cell of a Markdown table cannot hold
 
 
 def write_table(node: Node, flow: Flow) -> list[str]:
@@ -48,7 +51,7 @@ def _is_data(rows: list[list[Node]]) -> bool:
 
 def _holds_too_much(node: Node) -> bool:
     return any(
-        kid.tag in _TOO_MUCH or ((kid.tag not in INLINE or kid.has_blocks) and _holds_too_much(kid))
+        kid.tag in _TOO_MUCH or (kid.tag in HEADINGS and node.kept_chars > _HEADED_CHARS) or ((kid.tag not in INLINE or kid.has_blocks) and _holds_too_much(kid))
         for kid in _nodes(node)
     )
 
@@ -73,7 +76,7 @@ def _text(node: Node) -> str:
 
 
 def _cell(cell: Node, flow: Flow) -> str:
-    blocks = [" ".join(block.replace("  \n", "<br>").replace("\n", "<br>").split()) for block in flow(cell)]
+    blocks = [" ".join(_HEADING.sub("", block).replace("  \n", "<br>").replace("\n", "<br>").split()) for block in flow(cell)]
     return "<br>".join(blocks).replace("|", "\\|")
 
 

@@ -16,7 +16,7 @@ NODES_MAX = 100_000  # a page of 2 MB has under 40,000; the rest of a flood is n
 DEPTH_MAX = 256  # real pages stay under 60; deeper text is kept, its structure is not
 NEVER = tags(
     "script style template iframe object embed svg canvas audio video select option button input textarea head link "
-    "meta map area source track datalist progress meter dialog frame frameset noframes applet param basefont"
+    "meta map area datalist progress meter dialog frame frameset noframes applet param basefont"
 )
 _LEAKY = tags("svg button select option textarea audio video canvas object map")
 _LEAKS_MAX = 16  # each is looked through whole, and they may nest
