@@ -14,17 +14,21 @@ _HIDING = re.compile(
 )
 # On an element that holds others this only closes the gaps between them, and each sets its own size.
 _SHRINKING = re.compile(r"(?:^|[;\s])font-size\s*:\s*0(?![\d.])", re.IGNORECASE)
+# A panel that a reader unfolds by a click is content, in whatever state the page was sent.
+_FOLDED = re.compile(r"tab-?panel|tab-?pane|accordion|collaps|faq", re.IGNORECASE)
 _STYLE_CHARS = 1_000
 
 
 def is_hidden(attrs: Attributes, element: Sized) -> bool:
     """Whether an element with these attributes is out of sight. React's streamed segments are moved into view."""
     if "hidden" in attrs:
-        return not _STREAMED.match(attrs.get("id", ""))
-    if attrs.get("aria-hidden") == "true":
-        return True
-    style = attrs.get("style", "")
-    return style != "" and _hides(style[:_STYLE_CHARS], is_leaf=len(element) == 0)
+        hidden = not _STREAMED.match(attrs.get("id", ""))
+    elif attrs.get("aria-hidden") == "true":
+        hidden = True
+    else:
+        style = attrs.get("style", "")
+        hidden = style != "" and _hides(style[:_STYLE_CHARS], is_leaf=len(element) == 0)
+    return hidden and not _FOLDED.search(f"{attrs.get('role', '')} {attrs.get('class', '')[:_STYLE_CHARS]}")
 
 
 @lru_cache(4_096)

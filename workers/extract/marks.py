@@ -36,7 +36,7 @@ INLINE = tags(
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _FURNITURE_TAGS = tags("nav footer aside menu figcaption")
 _FURNITURE_ROLES = tags(
-    "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tablist tooltip"
+    "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar tooltip"
 )
 NO_CONTAINER = tags("p pre table ul ol li blockquote tr tbody dl dd td") | HEADINGS.keys()
 
@@ -51,26 +51,26 @@ def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
 
 
 _NAVIGATING = _words(
-    r"nav navbar navigation nav-?\w+ menu submenu sub-?nav footer breadcrumbs? crumbs? pagination pager",
+    r"nav navbar\w* navigation nav-?(?:bar|list|items?|links?|menus?|wrap\w*|container|box|primary|main|top|bottom|left|right|block|header|panel|section|tabs?|toggle|drawer|inner|content|area|column|trail) menu submenu sub-?nav footer breadcrumbs? crumbs? pagination pager",
     r"pagenav prev-?next masthead skip-?links? jump-?link share-?(?:bar|tools|links|buttons?|this|icons?|widget)",
     r"social-?(?:media|share|links|icons?|bar|buttons?|tools) cookie\w* consent gdpr\w* print-?header",
-    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste\w* qc-cmp\w* cmpbox\w* cc-window",
+    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste(?:-\w+)? qc-cmp\w* cmpbox\w* cc-window",
     r"headerlink anchorjs\w* edit-?(?:link|page|section) editsection mw-editsection noprint toctree\w*",
     r"sr-only screen-reader\w* visually-?hidden linenos linenodiv lineno line-?numbers? clipboard navbox",
     r"copy-?(?:btn|button|code) search-?(?:box|form|bar) adsense ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block)",
 )
 _PROMOTING = _words(
     r"share sharing sharebar social related sponsor(?:ed)? outbrain\w* taboola\w*",
-    r"related-?(?:posts?|articles?|content|links|stories|news|items|topics) recommend(?:ed|ations?)? recirc\w*",
+    r"related-?(?:posts?|articles?|content|links|stories|news|items|topics) recommend(?:ed|ations?)? ",
     r"newsletter\w* subscribe\w* subscription\w* sign-?up promo(?:tion|ted|box)? advert(?:isement|ising|s)? ads?",
     r"popup modal overlay upsell donate donation",
     r"author-?(?:box|bio|info|card) byline tagline tag-?(?:list|cloud|links) post-?(?:meta|tags|footer|navigation)",
     r"entry-?(?:meta|footer|utility) article-?(?:meta|footer|tags) pub-?date publish(?:ed)?-?date dateline",
     r"(?:article|story|post)-?(?:share|related|author|date|info|tools|actions|header-?meta)",
-    r"login signin search tooltip dropdown dropdown-menu reactions? paywall",
-    r"more-?(?:stories|news|articles|from) read-?(?:more|next|also) also-?(?:read|like) trending see-?also up-?next",
+    r"login signin search(?!-?results?) tooltip dropdown dropdown-menu reactions?",
+    r"more-?(?:stories|news|articles|from) read-?(?:next|also) also-?(?:read|like) trending see-?also up-?next",
     r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
-    r"gallery\w* slideshow\w* carousel\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
+    r"gallery\w* slideshow\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
     r"livefyre\w*",
 )
 _COMMENTS = _words(r"comments? comment-?(?:list|area|section|thread|wrap\w*|container|count|link)s? disqus\w*")
@@ -87,9 +87,13 @@ _CONSENT = _words(
     r"gdpr-?(?:banner|consent|popup)",
     r"cookie-?(?:consent|banner|notice|law|bar|popup|modal|wall|dialog|overlay)\w*",
 )
-_UNSEEN = re.compile(r"(?<![\w-])(?:hidden|hide|invisible)(?![\w-])")
+# Hidden on a small screen and shown on a large one is shown.
+_UNSEEN = re.compile(
+    r"^(?!.*(?<![\w-])(?:sm|md|lg|xl|2xl):(?:block|flex|grid|inline|table|contents|visible))"
+    r".*(?<![\w:-])(?:hidden|hide|invisible)(?![\w-])"
+)
 _DOUBTED = _words(
-    r"sidebar\w* side-?bar side-?nav toc table-?of-?contents widget\w* banner meta metadata menu\w* tags? bio caption",
+    r"carousel\w* recirc\w* paywall read-?more sidebar\w* side-?bar side-?nav toc table-?of-?contents widget\w* banner meta metadata menu\w* tags? bio caption",
     r"credit copyright toolbar teasers? popular latest rating rate hatnote infobox header foot date timestamp author",
 )
 _NAMED_ID = re.compile(
