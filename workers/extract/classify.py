@@ -9,6 +9,9 @@ from workers.extract.tree import Node, Tree
 _PROSE_CHARS = 60  # a run of text this long, mostly unlinked, is a real paragraph
 _PROSE_LINKS = 0.4
 _JUNK_CHARS = 80
+_LISTING_PROSE = 0.4  # of what is kept; with less, the page is a listing (of 180 pages, one of those was an article)
+_LITTLE_PROSE = 0.05  # of all there is
+_LABEL_CHARS = 22  # the mean label of a menu is shorter, that of a list of things longer
 _RICH = frozenset({"pre", "table"})
 _CANDIDATES_MAX = 2_000
 _WORD = re.compile(r"\w+")
@@ -61,6 +64,8 @@ def _stays_marked(node: Node, total: int, tree: Tree) -> bool:
     chars, links = node.text_chars, node.link_chars
     if node.mark == FURNITURE:
         return chars < 0.5 * total
+    if tree.genre == "listing" and node.mark == DOUBTED:
+        return is_menu(node)
     if node.mark == NAMED:
         spared = chars > 400 and links < 0.1 * chars and node.tag in {"section", "pre"}
         return chars < 0.4 * total and not spared
@@ -78,6 +83,19 @@ def _is_rich(node: Node) -> bool:
     )
 
 
+def is_listing(tree: Tree) -> bool:
+    """Whether the page shows things in a row rather than tells of one: then its links are its text."""
+    body = tree.root
+    return tree.genre == "page" and (
+        body.prose_chars < _LISTING_PROSE * body.kept_chars or body.prose_chars < _LITTLE_PROSE * body.text_chars
+    )
+
+
+def is_menu(node: Node) -> bool:
+    """Whether a block is links with labels of a word or two, as menus have and lists of things have not."""
+    return node.link_chars > 0.6 * node.text_chars and node.link_chars < _LABEL_CHARS * node.link_count
+
+
 def choose(tree: Tree, title: str) -> Node:
     """The node that holds the content. `title` is the page's, to tell its own article from the neighbours."""
     return _with_heading(tree, _chosen(tree, title))
@@ -91,16 +109,13 @@ def _with_heading(tree: Tree, node: Node) -> Node:
     for one in reversed(_ancestry(tree, node)[:-1]):
         more = one.kept_chars - node.kept_chars
         links = one.kept_link_chars - node.kept_link_chars
-        if KNOB_LINKS * more < links or (tree.genre != "manual" and more > KNOB_MORE * node.kept_chars):
+        if 0.3 * more < links or (tree.genre != "manual" and more > 0.3 * node.kept_chars):
             break
         if tree.genre == "manual" and one.tag not in {"body"}:
             best = one
         if _has_heading(tree, one, node):
             return one
     return best
-
-import os
-KNOB_LINKS=float(os.environ.get("KL","0.3")); KNOB_MORE=float(os.environ.get("KM","0.3"))
 
 def _ancestry(tree: Tree, node: Node) -> list[Node]:
     """The node and all around it, outermost first."""
@@ -130,6 +145,8 @@ def _has_heading(tree: Tree, outer: Node, inner: Node) -> bool:
 
 def _chosen(tree: Tree, title: str) -> Node:
     body = tree.root
+    if tree.genre == "listing":
+        return _holding_most(body)
     candidates = _candidates(tree)
     articles = [node for node in candidates if node.worth >= ARTICLE]
     if articles and tree.genre != "thread" and (found := _article(tree, articles, words(title))):
@@ -201,6 +218,16 @@ def plain(node: Node) -> str:
     return "".join(kid if isinstance(kid, str) else "" if kid.mark else plain(kid) for kid in node.kids)
 
 
+def _holding_most(body: Node) -> Node:
+    """Down from the body, while one child keeps nearly all of its text."""
+    node = body
+    while True:
+        kids = [kid for kid in node.kids if isinstance(kid, Node) and not kid.mark and kid.tag not in INLINE]
+        heir = max(kids, key=lambda kid: kid.kept_chars, default=None)
+        if heir is None or heir.tag in NO_CONTAINER or heir.kept_chars < 0.75 * body.kept_chars:
+            return node
+        node = heir
+
 def _descend(body: Node) -> Node:
     """Down from the body, while one child keeps nearly all of its prose and has no twin beside it."""
     total, unlinked = body.prose_chars, body.kept_chars - body.kept_link_chars
@@ -218,8 +245,7 @@ def _descend(body: Node) -> Node:
 
 
 def _are_twins(node: Node, other: Node) -> bool:
-    alike = other is not node and other.prose_chars > 0 and other.tag == node.tag and other.classes == node.classes
-    return alike and bool(other.classes or other.tag == "section")
+    return other is not node and other.prose_chars > 0 and other.tag == node.tag and other.classes == node.classes
 
 
 __all__ = ["choose", "plain", "weigh", "words"]

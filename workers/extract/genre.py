@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-Genre = Literal["page", "thread", "manual"]
+Genre = Literal["page", "thread", "manual", "listing"]
 
 _THREAD_SIGNS = (b"DiscussionForumPosting", b'"QAPage"', b"schema.org/QAPage")
 _GENERATOR = re.compile(rb"<meta(?=[^>]{0,200}\bname=[\"']?generator)[^>]{0,300}>", re.IGNORECASE)

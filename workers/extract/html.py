@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from schemas.document import Link
 from workers.extract.body import body_of
-from workers.extract.classify import choose, weigh
+from workers.extract.classify import choose, is_listing, weigh
 from workers.extract.clean import clean, cut, fit
 from workers.extract.flat import flat_text
 from workers.extract.genre import Genre, judge_genre
@@ -73,9 +73,12 @@ def _unlinked(tree: Tree) -> int:
 
 def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
     weigh(tree)
+    if is_listing(tree):
+        tree.genre = "listing"
+        weigh(tree)
     container = choose(tree, title)
     prose = is_prose(container)
-    prune(container, manual=tree.genre == "manual")
+    prune(container, genre=tree.genre)
     blocks = render(container, ink)
     if tree.genre == "manual":
         return blocks

@@ -81,6 +81,7 @@ _OF_GENRE: dict[Genre, re.Pattern[str]] = {
     "page": _any(_PROMOTING, _COMMENTS, _REPLYING),
     "thread": _any(_PROMOTING, _OF_POSTERS, _REPLYING),
     "manual": _any(_COMMENTS, _REPLYING),
+    "listing": _any(_PROMOTING, _COMMENTS, _REPLYING),
 }
 _CONSENT = _words(
     r"onetrust\w* ot-sdk\w* cybotcookie\w* usercentrics\w* didomi\w* qc-cmp\w* cmpbox\w* cc-window",

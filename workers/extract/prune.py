@@ -1,5 +1,7 @@
 """What is left out of the chosen container: blocks that are mostly links."""
 
+from workers.extract.classify import is_menu
+from workers.extract.genre import Genre
 from workers.extract.marks import ARTICLE, HEADINGS, INLINE, KEPT, PRUNED, tags
 from workers.extract.tree import Node
 
@@ -15,32 +17,34 @@ def is_prose(container: Node) -> bool:
     return (claims and prose > 600 and prose > 0.55 * kept) or prose > 0.75 * kept
 
 
-def prune(container: Node, *, manual: bool = False) -> None:
+def prune(container: Node, *, genre: Genre) -> None:
     """Mark the link-dense blocks of the container, unless they are most of it."""
     pruned: list[Node] = []
-    _prune(container, pruned, prose=is_prose(container), manual=manual)
+    _prune(container, pruned, prose=is_prose(container), genre=genre)
     if pruned and _kept(container) < _KEPT_SHARE * container.kept_chars:
         for node in pruned:
             node.mark = KEPT
 
 
-def _prune(node: Node, pruned: list[Node], *, prose: bool, manual: bool) -> None:
+def _prune(node: Node, pruned: list[Node], *, prose: bool, genre: Genre) -> None:
     for kid in node.kids:
         if isinstance(kid, str) or kid.mark or kid.tag in INLINE or kid.tag in HEADINGS:
             continue
-        if kid.tag not in _CELLS and kid.kept_chars and kid.prose_chars == 0 and _is_links(kid, prose=prose, manual=manual):
+        if kid.tag not in _CELLS and kid.kept_chars and kid.prose_chars == 0 and _is_links(kid, prose=prose, genre=genre):
             kid.mark = PRUNED
             pruned.append(kid)
         else:
-            _prune(kid, pruned, prose=prose, manual=manual)
+            _prune(kid, pruned, prose=prose, genre=genre)
 
 
-def _is_links(node: Node, *, prose: bool, manual: bool) -> bool:
+def _is_links(node: Node, *, prose: bool, genre: Genre) -> bool:
     if node.tag == "table" and _has_header(node):
         return False
     kept, links = node.kept_chars, node.kept_link_chars
-    if manual:
+    if genre == "manual":
         return False
+    if genre == "listing":
+        return node.link_count > 2 and is_menu(node)
     most = 0.6 if prose else 0.9 if node.tag == "table" else 0.8
     if links <= most * kept:
         return False

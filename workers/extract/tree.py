@@ -32,7 +32,7 @@ class Node:
     """
 
     __slots__ = (
-        "at", "attrs", "classes", "end", "has_blocks", "kept_chars", "kept_link_chars", "kids", "link_chars", "mark",
+        "at", "attrs", "classes", "end", "has_blocks", "kept_chars", "kept_link_chars", "kids", "link_chars", "link_count", "mark",
         "prose_chars", "tag", "text_chars", "worth",
     )  # fmt: skip
 
@@ -41,7 +41,7 @@ class Node:
         self.attrs = attrs
         self.classes = ""
         self.kids: list[str | Node] = []
-        self.mark = self.worth = self.at = self.end = 0
+        self.mark = self.worth = self.at = self.end = self.link_count = 0
         self.text_chars = self.link_chars = self.prose_chars = self.kept_chars = self.kept_link_chars = 0
         self.has_blocks = False
 
@@ -94,7 +94,7 @@ class _Grower:
         in_link = in_link or tag == "a"
         self._grow_kids(node, element, depth + 1, in_link, in_pre or tag == "pre")
         if in_link:
-            node.link_chars = node.text_chars
+            node.link_chars, node.link_count = node.text_chars, 1
         node.end = len(order)
         return node
 
@@ -106,7 +106,7 @@ class _Grower:
         return node.mark == CONSENT
 
     def _grow_kids(self, node: Node, element: Element, depth: int, in_link: bool, in_pre: bool) -> None:  # noqa: FBT001 - as above
-        kids, order, text_chars, link_chars = node.kids, self.tree.order, 0, 0
+        kids, order, text_chars, link_chars, link_count = node.kids, self.tree.order, 0, 0, 0
         if text := element.text:
             text = text if in_pre else squeeze(text)
             kids.append(text)
@@ -125,11 +125,12 @@ class _Grower:
                     kids.append(kid)
                     text_chars += kid.text_chars
                     link_chars += kid.link_chars
+                    link_count += kid.link_count
             if text := child.tail:
                 text = text if in_pre else squeeze(text)
                 kids.append(text)
                 text_chars += len(text)
-        node.text_chars, node.link_chars = text_chars, link_chars
+        node.text_chars, node.link_chars, node.link_count = text_chars, link_chars, link_count
 
     def _entered(self, element: Element) -> Attributes | None:
         """The attributes of an element that is read; None for one that is not."""
