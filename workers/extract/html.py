@@ -61,7 +61,7 @@ def _grown(body: Element, genre: Genre) -> Tree:
     if tree.skipped and _unlinked(tree) < _LITTLE_CHARS:
         tree = grow(body, furniture=True, genre=genre)
     if _unlinked(tree) < _NOTHING_CHARS:
-        fuller = grow(body, furniture=True, noscript=True, genre=genre)
+        fuller = grow(body, furniture=True, noscript=True, genre=genre, veiled=True)
         if fuller.root.text_chars > 2 * tree.root.text_chars:
             return fuller
     return tree

@@ -67,7 +67,7 @@ _PROMOTING = _words(
     r"author-?(?:box|bio|info|card) byline tagline tag-?(?:list|cloud|links) post-?(?:meta|tags|footer|navigation)",
     r"entry-?(?:meta|footer|utility) article-?(?:meta|footer|tags) pub-?date publish(?:ed)?-?date dateline",
     r"(?:article|story|post)-?(?:share|related|author|date|info|tools|actions|header-?meta)",
-    r"login signin search(?!-?results?) tooltip dropdown dropdown-menu reactions?",
+    r"login signin search(?![\w-]) tooltip dropdown dropdown-menu reactions?",
     r"more-?(?:stories|news|articles|from) read-?(?:next|also) also-?(?:read|like) trending see-?also up-?next",
     r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
     r"gallery\w* slideshow\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",

@@ -20,6 +20,7 @@ NEVER = tags(
 )
 _LEAKY = tags("svg button select option textarea audio video canvas object map")
 _LEAKS_MAX = 16  # each is looked through whole, and they may nest
+_VEIL_DEPTH = 5
 _CONTENT_TAGS = ("main", "article", "h1", "p")
 _FORM_CONTENT_TAGS = ("main", "article", "h1", "h2", "pre")
 
@@ -61,10 +62,10 @@ class Tree:
         return self.order[0]
 
 
-def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genre: Genre = "page") -> Tree:
-    """The tree of a page's body; `noscript` and `furniture` read also what is left out at first."""
+def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genre: Genre = "page", veiled: bool = False) -> Tree:
+    """The tree of a page's body; `noscript`, `furniture` and `veiled` read also what is left out at first."""
     never = NEVER if noscript else NEVER | {"noscript"}
-    grower = _Grower(Tree([], genre=genre), never, furniture=furniture)
+    grower = _Grower(Tree([], genre=genre), never, furniture=furniture, veiled=veiled)
     grower.grow(body, 0, False, False, {})
     return grower.tree
 
@@ -72,10 +73,10 @@ def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genr
 class _Grower:
     """The one pass over a page's elements, within its budgets."""
 
-    __slots__ = ("furniture", "leaks_left", "never", "tree")
+    __slots__ = ("furniture", "leaks_left", "never", "tree", "veiled")
 
-    def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool) -> None:
-        self.tree, self.never, self.furniture = tree, never, furniture
+    def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool, veiled: bool) -> None:
+        self.tree, self.never, self.furniture, self.veiled = tree, never, furniture, veiled
         self.leaks_left = _LEAKS_MAX
 
     def grow(self, element: Element, depth: int, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:  # noqa: FBT001 - keywords cost 6 %
@@ -140,7 +141,9 @@ class _Grower:
         if not (pairs := element.items()):
             return _NONE
         attrs: Attributes = dict(pairs)  # type: ignore[arg-type] # of a parsed page, all are str
-        return None if is_hidden(attrs, element) else attrs
+        if is_hidden(attrs, element) and not (self.veiled and _is_veil(attrs, element)):
+            return None
+        return attrs
 
     def _leaks(self, element: Element, tag: str) -> bool:
         """Whether content fell into an element that has none: libxml2 does not close `<button><svg>` (WCXB 5216)."""
@@ -166,6 +169,12 @@ class _Grower:
 
 
 _NONE: Attributes = {}
+
+
+def _is_veil(attrs: Attributes, element: Element) -> bool:
+    """Whether an element is the whole page, hidden by its style until a script has run."""
+    return "style" in attrs and "hidden" not in attrs and sum(1 for _ in element.iterancestors()) <= _VEIL_DEPTH
+
 
 
 def holder(node: Node) -> Node:
