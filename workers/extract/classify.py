@@ -2,7 +2,7 @@
 
 import re
 
-from workers.extract.marks import ARTICLE, DOUBTED, FURNITURE, INLINE, KEPT, NAMED, NO_CONTAINER
+from workers.extract.marks import ARTICLE, DOUBTED, FURNITURE, INLINE, KEPT, MAIN, NAMED, NO_CONTAINER
 from workers.extract.tree import Node, Tree
 
 # The numbers of this module were tuned on the development pages of WCXB (the seven page types) and on manual pages.
@@ -107,6 +107,8 @@ def _with_heading(tree: Tree, node: Node) -> Node:
         return node
     best = node
     for one in reversed(_ancestry(tree, node)[:-1]):
+        if best.worth == MAIN:
+            break
         more = one.kept_chars - node.kept_chars
         links = one.kept_link_chars - node.kept_link_chars
         if 0.3 * more < links or (tree.genre != "manual" and more > 0.3 * node.kept_chars):

@@ -13,6 +13,7 @@ from workers.extract.head import parse, read_base, read_refresh, read_title
 from workers.extract.ink import Ink
 from workers.extract.prune import is_prose, prune
 from workers.extract.render import render
+from workers.extract.streamed import place_segments
 from workers.extract.tree import Element, Tree, grow
 
 _LITTLE_CHARS = 1_500  # unlinked text; with less, what was taken for furniture may be the page
@@ -47,6 +48,7 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     if cut_deep:
         text, _ = cut(clean(flat_text(markup, source_chars)), source_chars)
         return Page(title=title, text=text, truncated=True, refresh=refresh)
+    place_segments(root, markup)
     tree = _grown(body, judge_genre(markup, base_url))
     ink = Ink(base, links_max, chars_max=source_chars, chars_left=source_chars)
     blocks = _content(tree, title, ink)

@@ -71,7 +71,7 @@ _PROMOTING = _words(
     r"more-?(?:stories|news|articles|from) read-?(?:next|also) also-?(?:read|like) trending see-?also up-?next",
     r"next-?up most-?(?:read|viewed|popular) callout-?(?:link|related) inline-?(?:related|promo|newsletter)",
     r"gallery\w* slideshow\w* lightbox\w* zergnet\w* revcontent\w* viafoura\w* spotim\w* coral\w*",
-    r"livefyre\w*",
+    r"livefyre\w* reflist references refbegin cross-?sell\w* feedback read-?time",
 )
 _COMMENTS = _words(r"comments? comment-?(?:list|area|section|thread|wrap\w*|container|count|link)s? disqus\w*")
 _REPLYING = _words(r"respond comment-?(?:form|respond)s? reply-?(?:form|box) quick-?reply")
@@ -124,7 +124,7 @@ SPEAKING_TAGS = _FURNITURE_TAGS | {"article", "main", "form"}  # the others say 
 
 def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
-    mark = FURNITURE if tag in _FURNITURE_TAGS else KEPT
+    mark = FURNITURE if tag in _FURNITURE_TAGS and (tag != "figcaption" or genre != "manual") else KEPT
     worth = {"article": ARTICLE, "main": MAIN}.get(tag, NO_CLAIM)
     if not attrs:
         return "", mark, worth
