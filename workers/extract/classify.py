@@ -11,6 +11,7 @@ _PROSE_LINKS = 0.4
 _JUNK_CHARS = 80
 _LISTING_PROSE = 0.4  # of what is kept; with less, the page is a listing (of 180 pages, one of those was an article)
 _LITTLE_PROSE = 0.05  # of all there is
+_ARTICLE_PROSE = 600  # an article of this much prose is one, whatever stands around it
 _LABEL_CHARS = 22  # the mean label of a menu is shorter, that of a list of things longer
 _RICH = frozenset({"pre", "table"})
 _CANDIDATES_MAX = 2_000
@@ -86,9 +87,8 @@ def _is_rich(node: Node) -> bool:
 def is_listing(tree: Tree) -> bool:
     """Whether the page shows things in a row rather than tells of one: then its links are its text."""
     body = tree.root
-    return tree.genre == "page" and (
-        body.prose_chars < _LISTING_PROSE * body.kept_chars or body.prose_chars < _LITTLE_PROSE * body.text_chars
-    )
+    little = body.prose_chars < max(_LISTING_PROSE * body.kept_chars, _LITTLE_PROSE * body.text_chars)
+    return tree.genre == "page" and little
 
 
 def is_menu(node: Node) -> bool:
@@ -147,10 +147,11 @@ def _has_heading(tree: Tree, outer: Node, inner: Node) -> bool:
 
 def _chosen(tree: Tree, title: str) -> Node:
     body = tree.root
-    if tree.genre == "listing":
-        return _holding_most(body)
     candidates = _candidates(tree)
     articles = [node for node in candidates if node.worth >= ARTICLE]
+    told = max(_ARTICLE_PROSE, 0.6 * body.prose_chars)
+    if tree.genre == "listing" and not any(node.prose_chars >= told for node in articles):
+        return _holding_most(body)
     if articles and tree.genre != "thread" and (found := _article(tree, articles, words(title))):
         return found
     claims = [
