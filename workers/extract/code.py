@@ -1,9 +1,8 @@
 """Fenced code blocks, line for line as the page shows them."""
 
 import re
-from functools import lru_cache
 
-from workers.extract.marks import INLINE, Attributes, tags
+from workers.extract.marks import is_code_line, tags
 from workers.extract.tree import Node
 
 _LANGUAGE = re.compile(
@@ -12,7 +11,6 @@ _LANGUAGE = re.compile(
 )
 _FENCE_MAX = 16
 _NO_LANGUAGE = frozenset({"", "default", "none", "text", "plain", "plaintext", "notranslate", "txt"})
-_LINE_CLASSES = frozenset({"line", "code-line", "view-line", "hljs-line", "token-line", "cl"})
 _ENDS_LINE = tags("div p li tr dt dd")
 
 
@@ -60,20 +58,8 @@ def _verbatim(node: Node, out: list[str]) -> None:
             out.append("\n")
         elif not kid.mark:
             _verbatim(kid, out)
-            if _is_line(kid.tag, kid.classes, kid.attrs) and not _is_broken(out, node.kids[place + 1 : place + 2]):
+            if (kid.tag in _ENDS_LINE or is_code_line(kid.tag, kid.attrs)) and not _is_broken(out, node.kids[place + 1 : place + 2]):
                 out.append("\n")
-
-
-def _is_line(tag: str, classes: str, attrs: Attributes) -> bool:
-    """Whether the element is one line of the code."""
-    if tag in _ENDS_LINE:
-        return True
-    return bool(attrs) and tag in INLINE and ("data-line" in attrs or _names_line(classes))
-
-
-@lru_cache(1_024)
-def _names_line(classes: str) -> bool:
-    return not _LINE_CLASSES.isdisjoint(classes.split())
 
 
 def _is_broken(written: list[str], following: list[str | Node]) -> bool:

@@ -33,6 +33,8 @@ INLINE = tags(
     "a abbr acronym b bdi bdo big br cite code data del dfn em font i img ins kbd label mark math nobr q rp rt ruby s "
     "samp small span strike strong sub sup time tt u var wbr"
 )
+# Inline elements that are written as what they hold.
+PLAIN_INLINE = INLINE - tags("a b br code em i img kbd math q samp strong tt")
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _FURNITURE_TAGS = tags("nav footer aside menu figcaption")
 _FURNITURE_ROLES = tags(
@@ -115,11 +117,35 @@ _CONTENT = _words(
 # WordPress and its shops write a post's tags and categories into its class: they say what it is about, not what it is.
 _POST_CLASS = re.compile(r"(?<![\w-])(?:post-\d+|type-[a-z]+|hentry)(?![\w-])")
 _TAXONOMY = re.compile(r"(?<![\w-])(?:tag|category|product_cat|product_tag|pa|post_format|status|format|series)-[\w-]+")
+_LINE_CLASSES = frozenset({"line", "code-line", "view-line", "hljs-line", "token-line", "cl"})
 _LINE_NUMBER_WORDS = ("lineno", "line-number", "gutter")
 _NAME_CHARS = 1_000  # a class attribute longer than this is cut: nobody names things so
 
 
 SPEAKING_TAGS = _FURNITURE_TAGS | {"article", "main", "form"}  # the others say nothing without attributes
+
+
+def says_nothing(attrs: Attributes, *, in_pre: bool) -> bool:
+    """Whether an inline element's attributes make no difference to what is read of it."""
+    if in_pre and "data-line" in attrs:
+        return False
+    classes = attrs.get("class", "")
+    if not classes:
+        return True
+    return _in_pre(classes) == (KEPT, False) if in_pre else _of_inline(classes[:_NAME_CHARS].lower()) == KEPT
+
+
+@lru_cache(8_192)
+def _in_pre(classes: str) -> tuple[int, bool]:
+    """The mark of a piece of code, and whether it is one line."""
+    classes = classes[:_NAME_CHARS].lower()
+    number = any(word in classes for word in _LINE_NUMBER_WORDS)
+    return INLINE_JUNK if number else KEPT, not _LINE_CLASSES.isdisjoint(classes.split())
+
+
+def is_code_line(tag: str, attrs: Attributes) -> bool:
+    """Whether an inline element in a block of code is one of its lines."""
+    return bool(attrs) and tag in INLINE and ("data-line" in attrs or _in_pre(attrs.get("class", ""))[1])
 
 
 def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -> tuple[str, int, int]:
@@ -130,7 +156,7 @@ def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -
         return "", mark, worth
     classes = attrs.get("class", "")[:_NAME_CHARS].lower()
     if in_pre:
-        return classes, INLINE_JUNK if any(word in classes for word in _LINE_NUMBER_WORDS) else mark, worth
+        return classes, _in_pre(classes)[0] or mark, worth
     if tag in INLINE:
         return classes, _of_inline(classes) if classes else mark, worth
     if tag in {"body", "html"}:

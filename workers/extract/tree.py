@@ -1,6 +1,8 @@
 """The light tree that a page is read from: what a reader would see, with its lengths counted."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 from lxml import etree
@@ -11,6 +13,8 @@ from workers.extract.hidden import is_hidden
 from workers.extract.marks import CONSENT, DOUBTED, FURNITURE, NAMED, Attributes, tags
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
+
+_Counts: TypeAlias = tuple[int, int, int]
 
 NODES_MAX = 100_000  # a page of 2 MB has under 40,000; the rest of a flood is not read
 DEPTH_MAX = 256  # real pages stay under 60; deeper text is kept, its structure is not
@@ -73,11 +77,12 @@ def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genr
 class _Grower:
     """The one pass over a page's elements, within its budgets."""
 
-    __slots__ = ("furniture", "leaks_left", "never", "tree", "veiled")
+    __slots__ = ("furniture", "leaks_left", "never", "nodes_left", "tree", "veiled")
 
     def __init__(self, tree: Tree, never: frozenset[str], *, furniture: bool, veiled: bool) -> None:
         self.tree, self.never, self.furniture, self.veiled = tree, never, furniture, veiled
         self.leaks_left = _LEAKS_MAX
+        self.nodes_left = NODES_MAX
 
     def grow(self, element: Element, depth: int, in_link: bool, in_pre: bool, attrs: Attributes) -> Node:  # noqa: FBT001 - keywords cost 6 %
         tag = element.tag
@@ -93,7 +98,8 @@ class _Grower:
             node.end = len(order)
             return node
         in_link = in_link or tag == "a"
-        self._grow_kids(node, element, depth + 1, in_link, in_pre or tag == "pre")
+        counts = self._fill(node.kids, element, depth + 1, in_link, in_pre or tag == "pre")
+        node.text_chars, node.link_chars, node.link_count = counts
         if in_link:
             node.link_chars, node.link_count = node.text_chars, 1
         node.end = len(order)
@@ -106,21 +112,26 @@ class _Grower:
             return True
         return node.mark == CONSENT
 
-    def _grow_kids(self, node: Node, element: Element, depth: int, in_link: bool, in_pre: bool) -> None:  # noqa: FBT001 - as above
-        kids, order, text_chars, link_chars, link_count = node.kids, self.tree.order, 0, 0, 0
+    def _fill(self, kids: list["str | Node"], element: Element, depth: int, in_link: bool, in_pre: bool) -> _Counts:  # noqa: FBT001 - as above
+        """Add what an element holds to `kids`; how much text, linked text and links that is."""
+        text_chars = link_chars = link_count = 0
         if text := element.text:
             text = text if in_pre else squeeze(text)
             kids.append(text)
             text_chars += len(text)
-        for child in element:
-            if len(order) >= NODES_MAX:
-                self.tree.truncated = True
-                break
-            if (attrs := self._entered(child)) is not None:
+        for child in self._afforded(element):
+            if child.tag == "br":
+                kids.append(BREAK)
+            elif (attrs := self._entered(child)) is not None:
                 if depth >= DEPTH_MAX:
                     text = self._flat(child)
                     kids.append(text)
                     text_chars += len(text)
+                elif child.tag in marks.PLAIN_INLINE and (not attrs or marks.says_nothing(attrs, in_pre=in_pre)):
+                    chars, linked, links = self._fill(kids, child, depth + 1, in_link, in_pre)
+                    text_chars += chars
+                    link_chars += linked
+                    link_count += links
                 else:
                     kid = self.grow(child, depth, in_link, in_pre, attrs)
                     kids.append(kid)
@@ -131,7 +142,16 @@ class _Grower:
                 text = text if in_pre else squeeze(text)
                 kids.append(text)
                 text_chars += len(text)
-        node.text_chars, node.link_chars, node.link_count = text_chars, link_chars, link_count
+        return text_chars, link_chars, link_count
+
+    def _afforded(self, element: Element) -> Iterable[Element]:
+        """The children that the budget of nodes still pays for."""
+        count = len(element)
+        self.nodes_left -= count
+        if self.nodes_left >= 0:
+            return element
+        self.tree.truncated = True
+        return islice(element, max(0, count + self.nodes_left))
 
     def _entered(self, element: Element) -> Attributes | None:
         """The attributes of an element that is read; None for one that is not."""
@@ -169,6 +189,7 @@ class _Grower:
 
 
 _NONE: Attributes = {}
+BREAK = Node("br", _NONE)  # one serves all: a break has nothing of its own
 
 
 def _is_veil(attrs: Attributes, element: Element) -> bool:
