@@ -1,6 +1,7 @@
 """Text without what no reader should meet, cut where a reader would cut it."""
 
 import re
+from collections.abc import Callable
 
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _FENCES = ("```", "~~~")
@@ -31,17 +32,17 @@ def one_line(text: str, limit: int) -> str:
     return " ".join(clean(text[: 4 * limit]).split())[:limit].rstrip()
 
 
-def fit(blocks: list[str], limit: int) -> tuple[str, bool]:
-    """Markdown blocks as one text within the limit: cut between blocks, or in a long one.
+def fit(blocks: list[str], limit: int, form: Callable[[str], str]) -> tuple[str, bool]:
+    """Written blocks in one of their forms, as one text within the limit: cut between blocks, or in a long one.
 
     Unit: characters. The second value says whether anything was cut.
     """
-    text = clean("\n\n".join(blocks))
+    text = form("\n\n".join(blocks))
     if len(text) <= limit:
         return text, False
     kept: list[str] = []
     size = 0
-    for block in map(clean, blocks):
+    for block in map(form, blocks):
         if size + len(block) > limit:
             kept += [_part(block, limit - size)] if size < limit // 2 else []
             break

@@ -2,6 +2,8 @@
 
 import re
 
+from workers.extract.clean import clean
+from workers.extract.forms import mark
 from workers.extract.marks import is_code_line, tags
 from workers.extract.tree import Node
 
@@ -23,14 +25,14 @@ def _without_empty_ends(lines: list[str]) -> list[str]:
 
 def write_code(node: Node, outer: tuple[Node, ...]) -> str:
     """The block between fences, with its language; empty when it holds nothing. `outer` may name the language too."""
-    lines = [line.rstrip() for line in verbatim(node).replace("\xa0", " ").splitlines()]
+    lines = [line.rstrip() for line in clean(verbatim(node)).replace("\xa0", " ").split("\n")]
     lines = _without_empty_ends(lines)
     if not lines:
         return ""
     fence = _fence(lines)
     if not fence:
         return "\n".join(f"    {line}" if line else "" for line in lines)
-    return "\n".join((fence + _language(node, outer), *lines, fence))
+    return mark(f"{fence}{_language(node, outer)}\n") + "\n".join(lines) + mark(f"\n{fence}")
 
 
 def _fence(lines: list[str]) -> str:

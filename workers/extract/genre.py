@@ -6,16 +6,15 @@ from typing import Literal
 Genre = Literal["page", "thread", "manual", "listing"]
 
 _THREAD_SIGNS = (b"DiscussionForumPosting", b'"QAPage"', b"schema.org/QAPage")
-_GENERATOR = re.compile(rb"<meta(?=[^>]{0,200}\bname=[\"']?generator)[^>]{0,300}>", re.IGNORECASE)
 _FORUMS = re.compile(
-    rb"discourse|phpbb|vbulletin|xenforo|mybb|invision|ips community|flarum|nodebb|vanilla|simple machines|smf|lemmy"
-    rb"|askbot|question2answer|esotalk|yabb|fluxbb|punbb|woltlab",
+    r"discourse|phpbb|vbulletin|xenforo|mybb|invision|ips community|flarum|nodebb|vanilla|simple machines|smf|lemmy"
+    r"|askbot|question2answer|esotalk|yabb|fluxbb|punbb|woltlab",
     re.IGNORECASE,
 )
 _MANUALS = re.compile(
-    rb"docutils|sphinx|docbook|gtk-doc|gi-docgen|doxygen|mkdocs|mdbook|rustdoc|javadoc|asciidoc|docusaurus|vitepress"
-    rb"|vuepress|gitbook|makeinfo|texinfo|pod2html|man2html|groff|mandoc|jsdoc|typedoc|antora|yard|rdoc|ex_?doc|scribble"
-    rb"|qdoc|starlight|mintlify|nextra|readme\.io|latex2html|hevea|tex4ht|dokka|ddoc|haddock|godoc|slate|docfx",
+    r"docutils|sphinx|docbook|gtk-doc|gi-docgen|doxygen|mkdocs|mdbook|rustdoc|javadoc|asciidoc|docusaurus|vitepress"
+    r"|vuepress|gitbook|makeinfo|texinfo|pod2html|man2html|groff|mandoc|jsdoc|typedoc|antora|yard|rdoc|ex_?doc|scribble"
+    r"|qdoc|starlight|mintlify|nextra|readme\.io|latex2html|hevea|tex4ht|dokka|ddoc|haddock|godoc|slate|docfx",
     re.IGNORECASE,
 )
 _THREAD_ADDRESS = re.compile(
@@ -30,20 +29,14 @@ _MANUAL_ADDRESS = re.compile(
 _ADDRESS_CHARS = 500
 _TECHNICAL = (b"<pre", b"<code", b"<tt>", b"<kbd", b"<samp")
 _TECHNICAL_MIN = 12
-_HEAD_BYTES = 65_536
 
 
-def judge_genre(page: bytes, url: str) -> Genre:
+def judge_genre(page: bytes, generator: str, url: str) -> Genre:
     """By what the page says of itself, by its address, by how much of it is code."""
-    if any(sign in page for sign in _THREAD_SIGNS):
+    if any(sign in page for sign in _THREAD_SIGNS) or _FORUMS.search(generator):
         return "thread"
-    generators = b" ".join(meta[0] for meta in _GENERATOR.finditer(page, 0, _HEAD_BYTES))
-    if _FORUMS.search(generators):
-        return "thread"
-    if _MANUALS.search(generators):
-        return "manual"
     address = url[:_ADDRESS_CHARS].lower()
-    if _MANUAL_ADDRESS.search(address):
+    if _MANUALS.search(generator) or _MANUAL_ADDRESS.search(address):
         return "manual"
     if _THREAD_ADDRESS.search(address):
         return "thread"

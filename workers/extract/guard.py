@@ -14,12 +14,16 @@ _NAME = re.compile(rb"<[a-zA-Z][a-zA-Z0-9:-]{0,30}")
 _ATTRIBUTE = re.compile(rb"[\s/][^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?|'[^']*+'?|[^\s>]++))?+")
 _SUSPECT_BYTES = 2_048
 _ATTRIBUTES_MAX = 1_000
+# References to control characters: the parser would make characters of them that no page may hold.
+_CONTROL_REFERENCE = re.compile(
+    rb"&#(?:0*+(?:[0-8]|1[124-9]|2[0-9]|3[01]|127)(?![0-9])|[xX]0*+(?:[0-8bcefBCEF]|1[0-9a-fA-F]|7[fF])(?![0-9a-fA-F]));?"
+)
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\x0c") + b"\x7f"
 
 
 def tame(page: bytes) -> bytes:
     """The page without control characters, and without the attributes of tags that carry thousands of them."""
-    page = page.translate(None, _CONTROLS)
+    page = _CONTROL_REFERENCE.sub(b"", page.translate(None, _CONTROLS))
     large = (tag for tag in _TAG.finditer(page) if tag.end() - tag.start() >= _SUSPECT_BYTES)
     if not any(map(_is_monstrous, large)):
         return page

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-from schemas.document import Link
+from schemas.document import Form, Link
 from workers.extract.body import body_of
 from workers.extract.classify import choose, is_listing, weigh
 from workers.extract.clean import clean, cut, fit
 from workers.extract.flat import flat_text
+from workers.extract.forms import FORMS, as_markdown, mark
 from workers.extract.genre import Genre, judge_genre
 from workers.extract.guard import tame
-from workers.extract.head import parse, read_base, read_refresh, read_title
+from workers.extract.head import Head, parse, read_head
 from workers.extract.ink import Ink
 from workers.extract.prune import is_prose, prune
 from workers.extract.render import render
@@ -20,41 +21,39 @@ _LITTLE_CHARS = 1_500  # unlinked text; with less, what was taken for furniture 
 _NOTHING_CHARS = 300  # with less, the text may be in noscript (Discourse, discourse#10834)
 _REPEATED_CHARS = 60  # a block this long that stands twice is a teaser of itself
 _LABEL_CHARS = 40
+_FENCES = (mark("```")[:-1], mark("~~~")[:-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What a page gives. `refresh` is where it would send its reader, or empty."""
+    """What a page gives."""
 
-    title: str = ""
     text: str = ""
     links: tuple[Link, ...] = ()
     truncated: bool = False
-    refresh: str = ""
+    head: Head = Head()
 
 
-def render_html(source: str, *, base_url: str, source_chars: int, links_max: int) -> Page:
-    """The page's readable text, at most `source_chars` of it."""
+def render_html(source: str, *, base_url: str, source_chars: int, links_max: int, form: Form = "markdown") -> Page:
+    """The page's readable text in one of its forms, at most `source_chars` of it."""
     markup = tame(source.encode("utf-8", "replace"))
     root, cut_deep = parse(markup)
     if root is None:
         return Page()
-    base = read_base(root, base_url)
-    title = read_title(root)
-    refresh = read_refresh(root, base)
+    head = read_head(root, markup, base_url)
     body = body_of(root)
     if body is None:
-        return Page(title=title, refresh=refresh)
+        return Page(head=head)
     if cut_deep:
         text, _ = cut(clean(flat_text(markup, source_chars)), source_chars)
-        return Page(title=title, text=text, truncated=True, refresh=refresh)
+        return Page(text=text, truncated=True, head=head)
     place_segments(root, markup)
-    tree = _grown(body, judge_genre(markup, base_url))
-    ink = Ink(base, links_max, chars_max=source_chars, chars_left=source_chars)
-    blocks = _content(tree, title, ink)
-    text, cut_long = fit(blocks, source_chars)
+    tree = _grown(body, judge_genre(markup, head.generator, base_url))
+    ink = Ink(head.base_url, links_max, chars_max=source_chars, chars_left=source_chars)
+    blocks = _content(tree, head.title, ink)
+    text, cut_long = fit(blocks, source_chars, FORMS[form])
     truncated = cut_long or ink.is_dry or tree.truncated
-    return Page(title=title, text=text, links=tuple(ink.links.values()), truncated=truncated, refresh=refresh)
+    return Page(text=text, links=tuple(ink.links.values()), truncated=truncated, head=head)
 
 
 def _grown(body: Element, genre: Genre) -> Tree:
@@ -92,7 +91,7 @@ def _once(blocks: list[str]) -> list[str]:
     seen: set[str] = set()
     kept = []
     for block in blocks:
-        if len(block) > _REPEATED_CHARS and not block.startswith("```"):
+        if len(block) > _REPEATED_CHARS and not block.startswith(_FENCES):
             if block in seen:
                 continue
             seen.add(block)
@@ -102,9 +101,10 @@ def _once(blocks: list[str]) -> list[str]:
 
 def _without_labels(blocks: list[str]) -> list[str]:
     """The blocks without the headings and labels that end them: what they announce was left out."""
-    while blocks and (
-        blocks[-1].startswith("#")
-        or (len(blocks) > 3 and len(blocks[-1]) < _LABEL_CHARS and blocks[-1][-1] not in '.!?。"”`|')
-    ):
+    while blocks and _is_label(as_markdown(blocks[-1]), alone=len(blocks) <= 3):
         blocks.pop()
     return blocks
+
+
+def _is_label(block: str, *, alone: bool) -> bool:
+    return block.startswith("#") or (not alone and len(block) < _LABEL_CHARS and block[-1] not in '.!?。"”`|')

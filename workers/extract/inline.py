@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from workers.extract.classify import plain
+from workers.extract.forms import ESCAPE, HARD_BREAK, mark
 from workers.extract.ink import Ink
 from workers.extract.marks import tags
 from workers.extract.tree import Node
@@ -17,8 +18,11 @@ _SPECIAL = re.compile(
 )
 _MAYBE_SPECIAL = re.compile(r"[\\`*_~<\]&]")
 _LINE_START = re.compile(r"(#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|=+$|-+$|\|)|(\d{1,9})(?=[.)](?:\s|$))")
+_BACKTICK = mark("`")
+_STARS = (mark("*"), mark("**"))
+_ESCAPED = ESCAPE + r"\1"
 _BACKTICKS = re.compile("`+")
-_BRACKETS = re.compile(r"(?<!\\)[\[\]]")
+_BRACKETS = re.compile(rf"(?<!{ESCAPE})[\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class _Emphasis:
 def write_paragraph(kids: list[str | Node], ink: Ink) -> str:
     """One paragraph of Markdown: its lines, none of which begins another construct by accident."""
     lines = (" ".join(line.split()) for line in write_inline(kids, ink).split("\n"))
-    return "  \n".join(
+    return HARD_BREAK.join(
         _LINE_START.sub(_escaped, line, count=1) if line[0] in _STARTERS else line for line in lines if line
     )
 
@@ -43,7 +47,7 @@ _STARTERS = frozenset("#-+*>=|0123456789")
 def _escaped(start: re.Match[str]) -> str:
     if start.start():
         return start[0]
-    return f"\\{start[1]}" if start[1] else f"{start[2]}\\"
+    return f"{ESCAPE}{start[1]}" if start[1] else f"{start[2]}{ESCAPE}"
 
 
 def write_inline(kids: list[str | Node], ink: Ink) -> str:
@@ -60,7 +64,7 @@ def write_inline(kids: list[str | Node], ink: Ink) -> str:
 
 def _text(text: str, ink: Ink) -> str:
     text = text[: ink.chars_left + 1] if len(text) > ink.chars_left else text
-    return ink.spend(_SPECIAL.sub(r"\\\1", text) if _MAYBE_SPECIAL.search(text) else text)
+    return ink.spend(_SPECIAL.sub(_ESCAPED, text) if _MAYBE_SPECIAL.search(text) else text)
 
 
 def _piece(node: Node, ink: Ink) -> str | _Emphasis:
@@ -85,10 +89,10 @@ def code_span(text: str) -> str:
     if not text:
         return ""
     if "`" not in text:
-        return f"`{text}`"
+        return f"{_BACKTICK}{text}{_BACKTICK}"
     fence = "`" * (max(len(run) for run in _BACKTICKS.findall(text)) + 1)
     pad = " " if "`" in {text[0], text[-1]} else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+    return mark(fence + pad) + text + mark(pad + fence)
 
 
 def _link(node: Node, inner: str, ink: Ink) -> str:
@@ -100,10 +104,10 @@ def _link(node: Node, inner: str, ink: Ink) -> str:
     address = ink.address(url)
     if not address:
         return inner
-    if "`" not in text and "](" not in text:
-        text = _BRACKETS.sub(r"\\\g<0>", text)
+    if _BACKTICK not in text and "](" not in text:
+        text = _BRACKETS.sub(ESCAPE + r"\g<0>", text)
     before, after = " " * inner[:1].isspace(), " " * inner[-1:].isspace()
-    return f"{before}[{text}]({address}){after}"
+    return before + mark("[") + text + mark(f"]({address})") + after
 
 
 def _joined(pieces: list[str | _Emphasis]) -> str:
@@ -119,7 +123,7 @@ def _joined(pieces: list[str | _Emphasis]) -> str:
 
 
 def _marked(piece: _Emphasis, before: str, following: "str | _Emphasis") -> str:
-    text, mark = piece.text.strip(), piece.mark
+    text = piece.text.strip()
     if not text:
         return piece.text[:1]
     lead = " " * piece.text[0].isspace()
@@ -127,9 +131,10 @@ def _marked(piece: _Emphasis, before: str, following: "str | _Emphasis") -> str:
     after = tail or (following if isinstance(following, str) else following.text)[:1]
     opens = _is_word(text[0]) or not _is_word(lead or before)
     closes = _is_word(text[-1]) or not _is_word(after)
-    if not (opens and closes) or "*" in {before, text[0], text[-1]}:
-        mark = ""
-    return f"{lead}{mark}{text}{mark}{tail}"
+    if not (opens and closes) or "*" in {before, text[0], text[-1]} or text.startswith(_STARS) or text.endswith(_STARS):
+        return f"{lead}{text}{tail}"
+    stars = mark(piece.mark)
+    return f"{lead}{stars}{text}{stars}{tail}"
 
 
 def _is_word(char: str) -> bool:

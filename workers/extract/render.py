@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workers.extract.code import write_code
+from workers.extract.forms import mark
 from workers.extract.ink import Ink
 from workers.extract.inline import write_inline, write_paragraph
 from workers.extract.lists import LISTS, write_list
@@ -12,6 +13,7 @@ from workers.extract.table import write_table
 from workers.extract.tree import Node, holder
 
 _NESTING_MAX = 24  # deeper lists, quotes and tables are written as their text: nobody reads an indent of 50
+_QUOTE = mark("> ")
 _CONSTRUCTS = LISTS | HEADINGS.keys() | {"menu", "pre", "table", "blockquote"}
 
 
@@ -55,13 +57,13 @@ def _construct(node: Node, outer: tuple[Node, ...], ink: Ink, nesting: int) -> l
     if tag == "table":
         return write_table(node, flow)
     if tag == "blockquote":
-        text = "\n\n".join(flow(node)).replace("\n", "\n> ")
-        text = f"> {text}" if text else ""
+        text = "\n\n".join(flow(node)).replace("\n", f"\n{_QUOTE}")
+        text = _QUOTE + text if text else ""
     elif tag == "pre":
         text = ink.spend(write_code(node, outer))
     elif tag in HEADINGS:
         text = " ".join(write_inline(node.kids, ink).split()).rstrip("¶ ")
-        text = f"{'#' * HEADINGS[tag]} {text}" if text else ""
+        text = mark(f"{'#' * HEADINGS[tag]} ") + text if text else ""
     else:
         text = write_list(node, flow)
     return [text] if text else []

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from workers.extract.forms import BREAK, ESCAPE, HARD_BREAK, mark
 from workers.extract.lists import Flow
 from workers.extract.marks import HEADINGS, INLINE, tags
 from workers.extract.tree import Node
 
-_HEADING = re.compile(r"^#{1,6} ")
+_HEADING = re.compile(r"^\x02#{1,6} \x03")
+_FIRST, _LAST = mark("| "), mark(" |")
 _COLUMNS_MAX = 200
 _GROUPS = tags("thead tbody tfoot colgroup form div")
 _HEADED_CHARS = 200  # a longer cell with a heading in it is part of a page's layout
@@ -24,7 +26,7 @@ def write_table(node: Node, flow: Flow) -> list[str]:
         return [*blocks, *(block for cell in cells for block in flow(cell))]
     width = min(_COLUMNS_MAX, max(map(len, rows)))
     lines = [_line([_cell(cell, flow) for cell in row[:width]], width) for row in rows]
-    return [*blocks, "\n".join((lines[0], "|" + " --- |" * width, *lines[1:]))]
+    return [*blocks, "\n".join((lines[0] + mark("\n|" + " --- |" * width), *lines[1:]))]
 
 
 def _nodes(node: Node) -> Iterator[Node]:
@@ -76,9 +78,9 @@ def _text(node: Node) -> str:
 
 
 def _cell(cell: Node, flow: Flow) -> str:
-    blocks = [" ".join(_HEADING.sub("", block).replace("  \n", "<br>").replace("\n", "<br>").split()) for block in flow(cell)]
-    return "<br>".join(blocks).replace("|", "\\|")
+    blocks = [" ".join(_HEADING.sub("", block).replace(HARD_BREAK, BREAK).replace("\n", BREAK).split()) for block in flow(cell)]
+    return BREAK.join(blocks).replace("|", f"{ESCAPE}|")
 
 
 def _line(cells: list[str], width: int) -> str:
-    return "| " + " | ".join(cells + [""] * (width - len(cells))) + " |"
+    return _FIRST + " | ".join(cells + [""] * (width - len(cells))) + _LAST
