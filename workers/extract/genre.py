@@ -5,7 +5,7 @@ from typing import Literal
 
 Genre = Literal["page", "thread", "manual", "listing"]
 
-_THREAD_SIGNS = (b"DiscussionForumPosting", b'"QAPage"', b"schema.org/QAPage")
+_THREAD_SIGNS = (b"DiscussionForumPosting", b"QAPage")  # schema.org's, in JSON-LD or microdata
 _FORUMS = re.compile(
     r"discourse|phpbb|vbulletin|xenforo|mybb|invision|ips community|flarum|nodebb|vanilla|simple machines|smf|lemmy"
     r"|askbot|question2answer|esotalk|yabb|fluxbb|punbb|woltlab",
@@ -27,7 +27,7 @@ _MANUAL_ADDRESS = re.compile(
     r"|//.*/(?:docs?|manuals?|man\d?|reference|api|apidocs|javadoc|handbook|tutorials?|guides?)/"
 )
 _ADDRESS_CHARS = 500
-_TECHNICAL = (b"<pre", b"<code", b"<tt>", b"<kbd", b"<samp")
+_TECHNICAL = (b"<pre", b"<code", b"<tt>")
 _TECHNICAL_MIN = 12
 
 

@@ -19,6 +19,9 @@ _FOLDED = re.compile(r"tab-?panel|tab-?pane|accordion|collaps|faq", re.IGNORECAS
 _STYLE_CHARS = 1_000
 
 
+CONCEALING = frozenset({"hidden", "aria-hidden", "style"})  # no other attribute hides
+
+
 def is_hidden(attrs: Attributes, element: Sized) -> bool:
     """Whether an element with these attributes is out of sight. React's streamed segments are moved into view."""
     if "hidden" in attrs:

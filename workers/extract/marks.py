@@ -148,7 +148,7 @@ def is_code_line(tag: str, attrs: Attributes) -> bool:
     return bool(attrs) and tag in INLINE and ("data-line" in attrs or _in_pre(attrs.get("class", ""))[1])
 
 
-def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -> tuple[str, int, int]:
+def judge(tag: str, attrs: Attributes, genre: Genre = "page", *, in_pre: bool) -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
     mark = FURNITURE if tag in _FURNITURE_TAGS and (tag != "figcaption" or genre != "manual") else KEPT
     worth = {"article": ARTICLE, "main": MAIN}.get(tag, NO_CLAIM)
@@ -161,21 +161,19 @@ def judge(tag: str, attrs: Attributes, *, in_pre: bool, genre: Genre = "page") -
         return classes, _of_inline(classes) if classes else mark, worth
     if tag in {"body", "html"}:
         return classes, KEPT, NO_CLAIM
-    return classes, *_of_block(tag, attrs, classes, (mark, worth), genre=genre)
+    return classes, *_of_block(tag, attrs, (classes, mark, worth), genre)
 
 
-def _of_block(
-    tag: str, attrs: Attributes, classes: str, of_tag: tuple[int, int], *, genre: Genre
-) -> tuple[int, int]:
-    mark, worth = of_tag
+def _of_block(tag: str, attrs: Attributes, said: tuple[str, int, int], genre: Genre) -> tuple[int, int]:
+    classes, mark, worth = said
     role = attrs.get("role", "")
     if role in _FURNITURE_ROLES:
         return FURNITURE, worth
     if role == "main":
         worth = MAIN
-    class_mark, class_worth = _of_class(classes, genre=genre) if classes else (KEPT, NO_CLAIM)
+    class_mark, class_worth = _of_class(classes, genre) if classes else (KEPT, NO_CLAIM)
     name = attrs.get("id", "")
-    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower(), genre=genre) if name else (KEPT, NO_CLAIM)
+    id_mark, id_worth = _of_id(name[:_NAME_CHARS].lower(), genre) if name else (KEPT, NO_CLAIM)
     if attrs.get("itemprop") == "articleBody" and worth < ARTICLE:
         worth = ARTICLE_BODY
     worth = worth or class_worth or id_worth
@@ -195,7 +193,7 @@ def _of_inline(classes: str) -> int:
 
 
 @lru_cache(8_192)
-def _of_class(classes: str, *, genre: Genre = "page") -> tuple[int, int]:
+def _of_class(classes: str, genre: Genre) -> tuple[int, int]:
     if _POST_CLASS.search(classes):
         classes = _TAXONOMY.sub("", classes)
     worth = ARTICLE if _CONTENT.search(classes) else NO_CLAIM
@@ -205,7 +203,7 @@ def _of_class(classes: str, *, genre: Genre = "page") -> tuple[int, int]:
 
 
 @lru_cache(8_192)
-def _of_id(name: str, *, genre: Genre = "page") -> tuple[int, int]:
+def _of_id(name: str, genre: Genre) -> tuple[int, int]:
     if _CONSENT.search(name):
         return CONSENT, NO_CLAIM
     named = _NAMED_ID.match(name) or (genre != "thread" and _COMMENTS_ID.match(name))

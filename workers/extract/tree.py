@@ -9,7 +9,7 @@ from lxml import etree
 
 from workers.extract import marks
 from workers.extract.genre import Genre
-from workers.extract.hidden import is_hidden
+from workers.extract.hidden import CONCEALING, is_hidden
 from workers.extract.marks import CONSENT, DOUBTED, FURNITURE, NAMED, Attributes, tags
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - the only name that lxml has for it
@@ -91,7 +91,7 @@ class _Grower:
         node.at = len(order)
         order.append(node)
         if attrs or tag in marks.SPEAKING_TAGS:
-            node.classes, node.mark, node.worth = marks.judge(tag, attrs, in_pre=in_pre, genre=self.tree.genre)
+            node.classes, node.mark, node.worth = marks.judge(tag, attrs, self.tree.genre, in_pre=in_pre)
             if tag == "form" and not node.mark and not node.worth and not _holds(element, _FORM_CONTENT_TAGS):
                 node.mark = DOUBTED
         if node.mark and self._is_left_out(node):
@@ -161,7 +161,7 @@ class _Grower:
         if not (pairs := element.items()):
             return _NONE
         attrs: Attributes = dict(pairs)  # type: ignore[arg-type] # of a parsed page, all are str
-        if is_hidden(attrs, element) and not (self.veiled and _is_veil(attrs, element)):
+        if not CONCEALING.isdisjoint(attrs) and is_hidden(attrs, element) and not (self.veiled and _is_veil(attrs, element)):
             return None
         return attrs
 
