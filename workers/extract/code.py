@@ -1,4 +1,4 @@
-"""Fenced code blocks, line for line as the page shows them."""
+"""Code: blocks between fences, line for line as the page shows them, or a span in a line."""
 
 import re
 
@@ -12,6 +12,8 @@ _LANGUAGE = re.compile(
     r"|^(\w{1,20}) sourcecode"
 )
 _FENCE_MAX = 16
+BACKTICK = mark("`")
+_BACKTICKS = re.compile("`+")
 _NO_LANGUAGE = frozenset({"", "default", "none", "text", "plain", "plaintext", "notranslate", "txt"})
 _ENDS_LINE = tags("div p li tr dt dd")
 
@@ -82,3 +84,15 @@ def _language(node: Node, outer: tuple[Node, ...]) -> str:
         if name.lower() not in _NO_LANGUAGE and name.isascii() and len(name) <= 20:
             return name.lower().split()[0].strip("`")
     return ""
+
+
+def code_span(text: str) -> str:
+    """Inline code, between more backticks than it holds."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    if "`" not in text:
+        return f"{BACKTICK}{text}{BACKTICK}"
+    fence = "`" * (max(len(run) for run in _BACKTICKS.findall(text)) + 1)
+    pad = " " if "`" in {text[0], text[-1]} else ""
+    return mark(fence + pad) + text + mark(pad + fence)

@@ -12,6 +12,7 @@ from workers.extract.genre import Genre, judge_genre
 from workers.extract.guard import tame
 from workers.extract.head import Head, parse, read_head
 from workers.extract.ink import Ink
+from workers.extract.links import ranked
 from workers.extract.prune import is_prose, prune
 from workers.extract.render import render
 from workers.extract.streamed import place_segments
@@ -49,11 +50,11 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
         return Page(text=text, truncated=True, head=head)
     place_segments(root, markup)
     tree = _grown(body, judge_genre(markup, head.generator, base_url))
-    ink = Ink(head.base_url, links_max, chars_max=source_chars, chars_left=source_chars)
+    ink = Ink(head.base_url, chars_max=source_chars, chars_left=source_chars)
     blocks = _content(tree, head.title, ink)
     text, cut_long = fit(blocks, source_chars, FORMS[form])
     truncated = cut_long or ink.is_dry or tree.truncated
-    return Page(text=text, links=tuple(ink.links.values()), truncated=truncated, head=head)
+    return Page(text=text, links=ranked(list(ink.links.values()), base_url, links_max), truncated=truncated, head=head)
 
 
 def _grown(body: Element, genre: Genre) -> Tree:
@@ -76,6 +77,7 @@ def _content(tree: Tree, title: str, ink: Ink) -> list[str]:
     weigh(tree)
     if is_listing(tree):
         tree.genre = "listing"
+        ink.images = False  # each is named again beside it
         weigh(tree)
     container = choose(tree, title)
     prose = is_prose(container)
@@ -107,4 +109,4 @@ def _without_labels(blocks: list[str]) -> list[str]:
 
 
 def _is_label(block: str, *, alone: bool) -> bool:
-    return block.startswith("#") or (not alone and len(block) < _LABEL_CHARS and block[-1] not in '.!?。"”`|')
+    return block.startswith(("#", "![")) or (not alone and len(block) < _LABEL_CHARS and block[-1] not in '.!?。"”`|')

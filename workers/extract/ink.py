@@ -10,19 +10,21 @@ _RESOLVED_MAX = 5_000  # a page with more links is a link farm: the rest is writ
 _URL_CHARS = 2_000
 _ADDRESS_SHARE = 0.25  # of the text: even an index page is read for its words
 _LINK_TEXT_CHARS = 200
+_NOTED_MAX = 500  # the best of the first so many are listed
 
 
 @dataclass(slots=True)
 class Ink:
     """The state of one rendering.
 
-    Unit: `chars_left` counts rendered characters down; below zero, nothing more is read.
+    Unit: `chars_left` counts rendered characters down; below zero, nothing more is read. `images` says whether what
+    they show is told.
     """
 
     base_url: str
-    links_max: int
     chars_max: int
     chars_left: int
+    images: bool = True
     links: dict[str, Link] = field(default_factory=dict)
     resolved_count: int = 0
     address_chars: int = 0
@@ -58,5 +60,5 @@ class Ink:
 
     def note_link(self, text: str, url: str) -> None:
         """Keep a link for the list, the first of each address."""
-        if len(self.links) < self.links_max and url not in self.links and (label := one_line(text, _LINK_TEXT_CHARS)):
+        if len(self.links) < _NOTED_MAX and url not in self.links and (label := one_line(text, _LINK_TEXT_CHARS)):
             self.links[url] = Link(label, url)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from workers.extract.classify import plain
+from workers.extract.code import BACKTICK, code_span
 from workers.extract.forms import ESCAPE, HARD_BREAK, mark
+from workers.extract.images import write_image
 from workers.extract.ink import Ink
 from workers.extract.marks import tags
 from workers.extract.tree import Node
@@ -18,10 +20,8 @@ _SPECIAL = re.compile(
 )
 _MAYBE_SPECIAL = re.compile(r"[\\`*_~<\]&]")
 _LINE_START = re.compile(r"(#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|=+$|-+$|\|)|(\d{1,9})(?=[.)](?:\s|$))")
-_BACKTICK = mark("`")
 _STARS = (mark("*"), mark("**"))
 _ESCAPED = ESCAPE + r"\1"
-_BACKTICKS = re.compile("`+")
 _BRACKETS = re.compile(rf"(?<!{ESCAPE})[\[\]]")
 
 
@@ -72,7 +72,7 @@ def _piece(node: Node, ink: Ink) -> str | _Emphasis:
     if tag == "br":
         return "\n"
     if tag == "img":
-        return ""
+        return write_image(node, ink)
     if tag in _CODE:
         return ink.spend(code_span(plain(node)))
     inner = write_inline(node.kids, ink)
@@ -81,18 +81,6 @@ def _piece(node: Node, ink: Ink) -> str | _Emphasis:
     if tag in _EMPHASIS and "\n" not in inner:
         return _Emphasis(_EMPHASIS[tag], inner)
     return f"“{inner.strip()}”" if tag == "q" and inner.strip() else inner
-
-
-def code_span(text: str) -> str:
-    """Inline code, between more backticks than it holds."""
-    text = " ".join(text.split())
-    if not text:
-        return ""
-    if "`" not in text:
-        return f"{_BACKTICK}{text}{_BACKTICK}"
-    fence = "`" * (max(len(run) for run in _BACKTICKS.findall(text)) + 1)
-    pad = " " if "`" in {text[0], text[-1]} else ""
-    return mark(fence + pad) + text + mark(pad + fence)
 
 
 def _link(node: Node, inner: str, ink: Ink) -> str:
@@ -104,7 +92,7 @@ def _link(node: Node, inner: str, ink: Ink) -> str:
     address = ink.address(url)
     if not address:
         return inner
-    if _BACKTICK not in text and "](" not in text:
+    if BACKTICK not in text and "](" not in text:
         text = _BRACKETS.sub(ESCAPE + r"\g<0>", text)
     before, after = " " * inner[:1].isspace(), " " * inner[-1:].isspace()
     return before + mark("[") + text + mark(f"]({address})") + after
