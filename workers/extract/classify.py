@@ -42,6 +42,8 @@ def _weigh(node: Node, total: int, tree: Tree) -> None:
         if kid.mark and (kid.text_chars < _JUNK_CHARS if inline else _stays_marked(kid, total, tree)):
             continue
         kid.mark = KEPT
+        if kid.is_rich or kid.tag in _RICH:
+            node.is_rich = True
         kept += kid.kept_chars
         kept_links += kid.kept_link_chars
         if inline and not kid.has_blocks:
@@ -74,14 +76,8 @@ def _stays_marked(node: Node, total: int, tree: Tree) -> bool:
         return links > 0.65 * chars
     if node.mark == DOUBTED and chars < 0.4 * total:
         written = node.prose_chars > max(120, 0.5 * chars) and links < 0.2 * chars
-        return not written and not (links < 0.6 * chars and _is_rich(node))
+        return not written and not (links < 0.6 * chars and node.is_rich)
     return False
-
-
-def _is_rich(node: Node) -> bool:
-    return any(
-        isinstance(kid, Node) and (kid.tag in _RICH or (kid.tag not in INLINE and _is_rich(kid))) for kid in node.kids
-    )
 
 
 def is_listing(tree: Tree) -> bool:
@@ -105,7 +101,7 @@ def _with_heading(tree: Tree, node: Node) -> Node:
     """The node, or the nearest one around it that holds the page's first heading too, where little else comes along."""
     if node.worth >= ARTICLE and tree.genre != "manual":
         return node
-    best = node
+    best, headings = node, _headings(tree)
     for one in reversed(_ancestry(tree, node)[:-1]):
         if best.worth == MAIN:
             break
@@ -115,9 +111,10 @@ def _with_heading(tree: Tree, node: Node) -> Node:
             break
         if tree.genre == "manual" and one.tag not in {"body"}:
             best = one
-        if _has_heading(tree, one, node):
+        if any(one.at <= heading.at < node.at for heading in headings):
             return one
     return best
+
 
 def _ancestry(tree: Tree, node: Node) -> list[Node]:
     """The node and all around it, outermost first."""
@@ -132,17 +129,15 @@ def _ancestry(tree: Tree, node: Node) -> list[Node]:
     return found
 
 
-def _has_heading(tree: Tree, outer: Node, inner: Node) -> bool:
-    place = outer.at
-    while place < inner.at:
-        one = tree.order[place]
-        if one.mark:
-            place = one.end
-            continue
-        if one.tag == "h1":
-            return True
-        place += 1
-    return False
+def _headings(tree: Tree) -> list[Node]:
+    """The page's own headings, of the first level, that stand in nothing that is left out."""
+    found, place = [], 0
+    while place < len(tree.order):
+        node = tree.order[place]
+        if node.tag == "h1" and not node.mark:
+            found.append(node)
+        place = node.end if node.mark else place + 1
+    return found
 
 
 def _chosen(tree: Tree, title: str) -> Node:
@@ -230,6 +225,7 @@ def _holding_most(body: Node) -> Node:
         if heir is None or heir.tag in NO_CONTAINER or heir.kept_chars < 0.75 * body.kept_chars:
             return node
         node = heir
+
 
 def _descend(body: Node) -> Node:
     """Down from the body, while one child keeps nearly all of its prose and has no twin beside it."""

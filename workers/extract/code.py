@@ -62,7 +62,9 @@ def _verbatim(node: Node, out: list[str]) -> None:
             out.append("\n")
         elif not kid.mark:
             _verbatim(kid, out)
-            if (kid.tag in _ENDS_LINE or is_code_line(kid.tag, kid.attrs)) and not _is_broken(out, node.kids[place + 1 : place + 2]):
+            if (kid.tag in _ENDS_LINE or is_code_line(kid.tag, kid.attrs)) and not _is_broken(
+                out, node.kids[place + 1 : place + 2]
+            ):
                 out.append("\n")
 
 

@@ -59,7 +59,9 @@ def _extract(body: bytes, content_type: str | None, base_url: str, limits: Limit
 def _rendered(kind: Kind, source: str, base_url: str, limits: Limits, form: Form) -> tuple[Page, tuple[str, ...]]:
     """The kind's own page, and the notes on it."""
     if kind == "html":
-        page = render_html(source, base_url=base_url, source_chars=limits.source_chars, links_max=limits.links_max, form=form)
+        page = render_html(
+            source, base_url=base_url, source_chars=limits.source_chars, links_max=limits.links_max, form=form
+        )
         return page, ("meta_refresh",) if page.head.refresh else ()
     notes: tuple[str, ...] = ()
     if kind == "json":

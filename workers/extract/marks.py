@@ -77,7 +77,9 @@ _PROMOTING = _words(
 )
 _COMMENTS = _words(r"comments? comment-?(?:list|area|section|thread|wrap\w*|container|count|link)s? disqus\w*")
 _REPLYING = _words(r"respond comment-?(?:form|respond)s? reply-?(?:form|box) quick-?reply")
-_OF_POSTERS = _words(r"signature\w* sig post-?signature post-?profile user-?(?:info|details|stats|title|panel) author-?pane\w*")
+_OF_POSTERS = _words(
+    r"signature\w* sig post-?signature post-?profile user-?(?:info|details|stats|title|panel) author-?pane\w*"
+)
 # A manual has sections on logins, searches and subscriptions; on other pages the words are those of its surroundings.
 _OF_GENRE: dict[Genre, re.Pattern[str]] = {
     "page": _any(_PROMOTING, _COMMENTS, _REPLYING),

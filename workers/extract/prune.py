@@ -30,7 +30,12 @@ def _prune(node: Node, pruned: list[Node], *, prose: bool, genre: Genre) -> None
     for kid in node.kids:
         if isinstance(kid, str) or kid.mark or kid.tag in INLINE or kid.tag in HEADINGS:
             continue
-        if kid.tag not in _CELLS and kid.kept_chars and kid.prose_chars == 0 and _is_links(kid, prose=prose, genre=genre):
+        if (
+            kid.tag not in _CELLS
+            and kid.kept_chars
+            and kid.prose_chars == 0
+            and _is_links(kid, prose=prose, genre=genre)
+        ):
             kid.mark = PRUNED
             pruned.append(kid)
         else:

@@ -53,7 +53,9 @@ def _is_data(rows: list[list[Node]]) -> bool:
 
 def _holds_too_much(node: Node) -> bool:
     return any(
-        kid.tag in _TOO_MUCH or (kid.tag in HEADINGS and node.kept_chars > _HEADED_CHARS) or ((kid.tag not in INLINE or kid.has_blocks) and _holds_too_much(kid))
+        kid.tag in _TOO_MUCH
+        or (kid.tag in HEADINGS and node.kept_chars > _HEADED_CHARS)
+        or ((kid.tag not in INLINE or kid.has_blocks) and _holds_too_much(kid))
         for kid in _nodes(node)
     )
 
@@ -78,7 +80,10 @@ def _text(node: Node) -> str:
 
 
 def _cell(cell: Node, flow: Flow) -> str:
-    blocks = [" ".join(_HEADING.sub("", block).replace(HARD_BREAK, BREAK).replace("\n", BREAK).split()) for block in flow(cell)]
+    blocks = [
+        " ".join(_HEADING.sub("", block).replace(HARD_BREAK, BREAK).replace("\n", BREAK).split())
+        for block in flow(cell)
+    ]
     return BREAK.join(blocks).replace("|", f"{ESCAPE}|")
 
 

@@ -22,6 +22,8 @@ NEVER = tags(
     "script style template iframe object embed svg canvas audio video select option button input textarea head link "
     "meta map area datalist progress meter dialog frame frameset noframes applet param basefont"
 )
+_LITTLE_CHARS = 1_500  # unlinked text; with less, what was taken for furniture may be the page
+_NOTHING_CHARS = 300  # with less, the text may be in noscript (Discourse, discourse#10834) or behind a veil
 _LEAKY = tags("svg button select option textarea audio video canvas object map")
 _LEAKS_MAX = 16  # each is looked through whole, and they may nest
 _VEIL_DEPTH = 5
@@ -37,7 +39,7 @@ class Node:
     """
 
     __slots__ = (
-        "at", "attrs", "classes", "end", "has_blocks", "kept_chars", "kept_link_chars", "kids", "link_chars", "link_count", "mark",
+        "at", "attrs", "classes", "end", "has_blocks", "is_rich", "kept_chars", "kept_link_chars", "kids", "link_chars", "link_count", "mark",
         "prose_chars", "tag", "text_chars", "worth",
     )  # fmt: skip
 
@@ -48,7 +50,7 @@ class Node:
         self.kids: list[str | Node] = []
         self.mark = self.worth = self.at = self.end = self.link_count = 0
         self.text_chars = self.link_chars = self.prose_chars = self.kept_chars = self.kept_link_chars = 0
-        self.has_blocks = False
+        self.has_blocks = self.is_rich = False
 
 
 @dataclass(slots=True)
@@ -66,12 +68,30 @@ class Tree:
         return self.order[0]
 
 
-def grow(body: Element, *, noscript: bool = False, furniture: bool = False, genre: Genre = "page", veiled: bool = False) -> Tree:
+def grow(
+    body: Element, *, noscript: bool = False, furniture: bool = False, genre: Genre = "page", veiled: bool = False
+) -> Tree:
     """The tree of a page's body; `noscript`, `furniture` and `veiled` read also what is left out at first."""
     never = NEVER if noscript else NEVER | {"noscript"}
     grower = _Grower(Tree([], genre=genre), never, furniture=furniture, veiled=veiled)
     grower.grow(body, 0, False, False, {})
     return grower.tree
+
+
+def grow_enough(body: Element, genre: Genre) -> Tree:
+    """The page's tree; with little in it, the tree that holds more."""
+    tree = grow(body, genre=genre)
+    if tree.skipped and _unlinked(tree) < _LITTLE_CHARS:
+        tree = grow(body, furniture=True, genre=genre)
+    if _unlinked(tree) < _NOTHING_CHARS:
+        fuller = grow(body, furniture=True, noscript=True, genre=genre, veiled=True)
+        if fuller.root.text_chars > 2 * tree.root.text_chars:
+            return fuller
+    return tree
+
+
+def _unlinked(tree: Tree) -> int:
+    return tree.root.text_chars - tree.root.link_chars
 
 
 class _Grower:
@@ -161,7 +181,11 @@ class _Grower:
         if not (pairs := element.items()):
             return _NONE
         attrs: Attributes = dict(pairs)  # type: ignore[arg-type] # of a parsed page, all are str
-        if not CONCEALING.isdisjoint(attrs) and is_hidden(attrs, element) and not (self.veiled and _is_veil(attrs, element)):
+        if (
+            not CONCEALING.isdisjoint(attrs)
+            and is_hidden(attrs, element)
+            and not (self.veiled and _is_veil(attrs, element))
+        ):
             return None
         return attrs
 
@@ -195,7 +219,6 @@ BREAK = Node("br", _NONE)  # one serves all: a break has nothing of its own
 def _is_veil(attrs: Attributes, element: Element) -> bool:
     """Whether an element is the whole page, hidden by its style until a script has run."""
     return "style" in attrs and "hidden" not in attrs and sum(1 for _ in element.iterancestors()) <= _VEIL_DEPTH
-
 
 
 def holder(node: Node) -> Node:
