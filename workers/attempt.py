@@ -23,6 +23,7 @@ from schemas.reply import Ask, Reply
 from schemas.tool import Tool
 from workers.bench import PLAIN_GET, Bench, Progress
 from workers.cancel import cancellable
+from workers.extract.version import extractor
 from workers.hands import Hands
 from workers.net.fetch import fetch
 from workers.rides import riding
@@ -190,6 +191,7 @@ def _ending(
             "document": [_page_fields(page) for page in pages],
             "error": None if error is None else error.model_dump(include={"code", "message", "facts"}),
             "extractions": [{"milliseconds": round(one, 1)} for one in extractions],
+            "extractor": extractor(),
             "hops": hops,
             "milliseconds": round((monotonic() - attempt.started) * 1000, 3),
             "operation": lease.operation_id,

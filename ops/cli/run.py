@@ -3,7 +3,19 @@
 import typer
 from typer.main import get_command
 
-from ops.cli import calls, checking, gateway, granting, keeping, measuring, private, proving, serving, state
+from ops.cli import (
+    calls,
+    checking,
+    extracting,
+    gateway,
+    granting,
+    keeping,
+    measuring,
+    private,
+    proving,
+    serving,
+    state,
+)
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
 
@@ -16,6 +28,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=_HELP, pretty
 app.command()(calls.fetch)
 app.command()(calls.search)
 app.command()(calls.call)
+app.command()(extracting.extract)
 app.command()(serving.up)
 app.command()(serving.drain)
 app.command()(gateway.gateway)
@@ -32,7 +45,7 @@ app.command(context_settings={"ignore_unknown_options": True, "help_option_names
 
 
 # These own processes: they look at the signals themselves, and end what they began.
-_OWNERS = ("fetch", "search", "call", "up", "gateway", "metrics")
+_OWNERS = ("fetch", "search", "call", "extract", "up", "gateway", "metrics")
 
 
 def run(words: list[str]) -> int:

@@ -17,7 +17,7 @@ from workers.extract.prune import is_prose, prune
 from workers.extract.render import render
 from workers.extract.streamed import place_segments
 from workers.extract.tidy import tidied
-from workers.extract.tree import Node, Tree, grow_enough
+from workers.extract.tree import Element, Node, Tree, grow_enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +37,12 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     if root is None:
         return Page()
     head = read_head(root, markup, base_url)
-    body = body_of(root)
+    body = read_body(root, markup)
     if body is None:
         return Page(head=head)
     if cut_deep:
         text, _ = cut(clean(flat_text(markup, source_chars)), source_chars)
         return Page(text=text, truncated=True, head=head)
-    place_segments(root, markup)
     tree = grow_enough(body, judge_genre(markup, head.generator, base_url))
     container = select(tree, head.title)
     # What a listing's images show is named again beside each.
@@ -52,6 +51,14 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     text, cut_long = fit(blocks, source_chars, FORMS[form])
     truncated = cut_long or ink.is_dry or tree.truncated
     return Page(text=text, links=ranked(list(ink.links.values()), base_url, links_max), truncated=truncated, head=head)
+
+
+def read_body(root: Element, markup: bytes) -> Element | None:
+    """The page's body, whole: with what fell into its head and what was streamed behind it."""
+    body = body_of(root)
+    if body is not None:
+        place_segments(root, markup)
+    return body
 
 
 def select(tree: Tree, title: str) -> Node:

@@ -150,6 +150,14 @@ def is_code_line(tag: str, attrs: Attributes) -> bool:
     return bool(attrs) and tag in INLINE and ("data-line" in attrs or _in_pre(attrs.get("class", ""))[1])
 
 
+def word_of(attrs: Attributes, genre: Genre) -> str:
+    """The word in an element's class or id that marks it, for whoever asks why; empty where none does."""
+    classes = attrs.get("class", "")[:_NAME_CHARS].lower()
+    patterns = (_NAVIGATING, _OF_GENRE[genre], _UNSEEN, _DOUBTED)
+    found = next((match[0] for pattern in patterns if (match := pattern.search(classes))), "")
+    return found or (attrs.get("id", "")[:40] if _of_id(attrs.get("id", "")[:_NAME_CHARS].lower(), genre)[0] else "")
+
+
 def judge(tag: str, attrs: Attributes, genre: Genre = "page", *, in_pre: bool) -> tuple[str, int, int]:
     """The class names (lower case), the mark and the claim of an element."""
     mark = FURNITURE if tag in _FURNITURE_TAGS and (tag != "figcaption" or genre != "manual") else KEPT
