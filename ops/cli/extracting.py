@@ -3,7 +3,7 @@
 import mimetypes
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -64,7 +64,7 @@ def _body(path: Path) -> bytes:
 
 
 def _print(body: bytes, content_type: str | None, base_url: str, form: Format) -> None:
-    shape = "text" if form is Format.TEXT else "markdown"
+    shape: Literal["text", "markdown"] = "text" if form is Format.TEXT else "markdown"
     try:
         document = read(body, content_type=content_type, base_url=base_url, limits=_LIMITS, form=shape)
     except OutriderError as error:

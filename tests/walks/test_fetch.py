@@ -36,6 +36,7 @@ def test_page_is_read_and_its_receipt_says_from_where(fleet: Fleet, lab: LabCont
     (hop,) = body["hops"]
     assert (hop["origin"], hop["status"], hop["sent"], hop["body"]) == ("https://good.example", 200, "sent", "complete")
     assert hop["peer"] in hop["addresses"]
+    assert body["extractor"].startswith("outrider/")
     assert envelope["receipt"]["sent"] == "sent"
     assert sum(lab.hits("good.example").values()) == 1
     assert read_operation(fleet.ledger, envelope["operation"]).state == "completed"

@@ -109,7 +109,7 @@ def _with_heading(tree: Tree, node: Node) -> Node:
         links = one.kept_link_chars - node.kept_link_chars
         if 0.3 * more < links or (tree.genre != "manual" and more > 0.3 * node.kept_chars):
             break
-        if tree.genre == "manual" and one.tag not in {"body"}:
+        if tree.genre == "manual" and one.tag != "body":
             best = one
         if any(one.at <= heading.at < node.at for heading in headings):
             return one

@@ -39,11 +39,11 @@ def write_code(node: Node, outer: tuple[Node, ...]) -> str:
 
 def _fence(lines: list[str]) -> str:
     """A fence that no line of the block can close; empty when that would be longer than anybody writes."""
-    for mark in "`~":
-        runs = (len(line) - len(line.lstrip(mark)) for line in map(str.lstrip, lines))
+    for char in "`~":
+        runs = (len(line) - len(line.lstrip(char)) for line in map(str.lstrip, lines))
         longest = max(runs, default=0)
         if longest < _FENCE_MAX:
-            return mark * max(3, longest + 1)
+            return char * max(3, longest + 1)
     return ""
 
 

@@ -20,7 +20,9 @@ _ANY_KINDS: dict[Sniffed, Kind] = {**_KINDS, "xml": "text", "stream": "text"}
 def extract(
     body: bytes, *, content_type: str | None, base_url: str, limits: Limits, form: Form = "markdown"
 ) -> Document:
-    """The body's readable text within the limits; `form` is that of an HTML page. The same bytes give the same document, in any process.
+    """The body's readable text within the limits; `form` is that of an HTML page.
+
+    The same bytes give the same document, in any process.
 
     Raises: UnsupportedContentType for kinds that the profile does not read, EmptySource where nothing is to be read,
     ExtractionFailed where the bytes broke the extractor. Its messages hold nothing of the page.
@@ -59,9 +61,7 @@ def _extract(body: bytes, content_type: str | None, base_url: str, limits: Limit
 def _rendered(kind: Kind, source: str, base_url: str, limits: Limits, form: Form) -> tuple[Page, tuple[str, ...]]:
     """The kind's own page, and the notes on it."""
     if kind == "html":
-        page = render_html(
-            source, base_url=base_url, source_chars=limits.source_chars, links_max=limits.links_max, form=form
-        )
+        page = render_html(source, base_url=base_url, limits=limits, form=form)
         return page, ("meta_refresh",) if page.head.refresh else ()
     notes: tuple[str, ...] = ()
     if kind == "json":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from schemas.document import Form, Link
+from schemas.limits import Limits
 from workers.extract.body import body_of
 from workers.extract.classify import choose, is_listing, weigh
 from workers.extract.clean import clean, cut, fit
@@ -19,6 +20,8 @@ from workers.extract.streamed import place_segments
 from workers.extract.tidy import tidied
 from workers.extract.tree import Element, Node, Tree, grow_enough
 
+_SILENT = Head()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -27,11 +30,12 @@ class Page:
     text: str = ""
     links: tuple[Link, ...] = ()
     truncated: bool = False
-    head: Head = Head()
+    head: Head = _SILENT
 
 
-def render_html(source: str, *, base_url: str, source_chars: int, links_max: int, form: Form = "markdown") -> Page:
+def render_html(source: str, *, base_url: str, limits: Limits, form: Form = "markdown") -> Page:
     """The page's readable text in one of its forms, at most `source_chars` of it."""
+    source_chars = limits.source_chars
     markup = tame(source.encode("utf-8", "replace"))
     root, cut_deep = parse(markup)
     if root is None:
@@ -50,7 +54,9 @@ def render_html(source: str, *, base_url: str, source_chars: int, links_max: int
     blocks = tidied(render(container, ink), tree.genre, prose=is_prose(container))
     text, cut_long = fit(blocks, source_chars, FORMS[form])
     truncated = cut_long or ink.is_dry or tree.truncated
-    return Page(text=text, links=ranked(list(ink.links.values()), base_url, links_max), truncated=truncated, head=head)
+    return Page(
+        text=text, links=ranked(list(ink.links.values()), base_url, limits.links_max), truncated=truncated, head=head
+    )
 
 
 def read_body(root: Element, markup: bytes) -> Element | None:

@@ -9,8 +9,8 @@ from schemas.document import Link
 _SCHEMES = frozenset({"http", "https"})
 # What a link is labelled with that leads nowhere worth reading, or does not say where.
 _DULL = re.compile(
-    r"(?:\W*\w?\W*|[\d\W]*|(?:click )?here|this|(?:read )?more|\w* ?more|link|permalink|source|edit|reply|quote|share|print"
-    r"|like|report|follow|top|up|back|prev(?:ious)?|next|home|menu|close|cancel|ok|view|see all|show all)\Z",
+    r"(?:\W*\w?\W*|[\d\W]*|(?:click )?here|this|(?:read )?more|\w* ?more|link|permalink|source|edit|reply|quote|share"
+    r"|print|like|report|follow|top|up|back|prev(?:ious)?|next|home|menu|close|cancel|ok|view|see all|show all)\Z",
     re.IGNORECASE,
 )
 _BUSINESS = re.compile(

@@ -53,13 +53,18 @@ def _any(*patterns: re.Pattern[str]) -> re.Pattern[str]:
 
 
 _NAVIGATING = _words(
-    r"nav navbar\w* navigation nav-?(?:bar|list|items?|links?|menus?|wrap\w*|container|box|primary|main|top|bottom|left|right|block|header|panel|section|tabs?|toggle|drawer|inner|content|area|column|trail) menu submenu sub-?nav footer breadcrumbs? crumbs? pagination pager",
+    r"nav navbar\w* navigation",
+    r"nav-?(?:bar|list|items?|links?|menus?|wrap\w*|container|box|primary|main|top|bottom|left|right|block|header|panel)",
+    r"nav-?(?:section|tabs?|toggle|drawer|inner|content|area|column|trail) menu submenu sub-?nav footer breadcrumbs?",
+    r"crumbs? pagination pager",
     r"pagenav prev-?next masthead skip-?links? jump-?link share-?(?:bar|tools|links|buttons?|this|icons?|widget)",
     r"social-?(?:media|share|links|icons?|bar|buttons?|tools) cookie\w* consent gdpr\w* print-?header",
-    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w* didomi\w* truste(?:-\w+)? qc-cmp\w* cmpbox\w* cc-window",
+    r"onetrust\w* ot-(?:sdk|pc)\w* cybotcookie\w* usercentrics\w*",
+    r"didomi\w* truste(?:-\w+)? qc-cmp\w* cmpbox\w* cc-window",
     r"headerlink anchorjs\w* edit-?(?:link|page|section) editsection mw-editsection noprint toctree\w*",
     r"sr-only screen-reader\w* visually-?hidden linenos linenodiv lineno line-?numbers? clipboard navbox",
-    r"copy-?(?:btn|button|code) search-?(?:box|form|bar) adsense ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block)",
+    r"copy-?(?:btn|button|code) search-?(?:box|form|bar) adsense",
+    r"ad-?(?:slot|unit|container|wrapper|wrap|banner|box|block)",
 )
 _PROMOTING = _words(
     r"share sharing sharebar social related sponsor(?:ed)? outbrain\w* taboola\w*",
@@ -98,8 +103,9 @@ _UNSEEN = re.compile(
     r".*(?<![\w:-])(?:hidden|hide|invisible)(?![\w-])"
 )
 _DOUBTED = _words(
-    r"carousel\w* recirc\w* paywall read-?more sidebar\w* side-?bar side-?nav toc table-?of-?contents widget\w* banner meta metadata menu\w* tags? bio caption",
-    r"credit copyright toolbar teasers? popular latest rating rate hatnote infobox header foot date timestamp author",
+    r"carousel\w* recirc\w* paywall read-?more sidebar\w* side-?bar side-?nav toc table-?of-?contents widget\w* banner",
+    r"meta metadata menu\w* tags? bio caption credit copyright toolbar teasers? popular latest rating rate hatnote",
+    r"infobox header foot date timestamp author",
 )
 _NAMED_ID = re.compile(
     r"(?:nav\w*|(?:main-?|top-?|site-?|primary-?)?(?:nav|navigation|menu|navbar)|(?:site-?|page-?|main-?)?footer"

@@ -5,6 +5,7 @@ Nothing runs here: the moves are read out of the scripts, which are always the s
 """
 
 import re
+from itertools import islice
 
 from workers.extract.tree import Element
 
@@ -15,7 +16,8 @@ _MOVES_MAX = 1_000
 
 def place_segments(root: Element, page: bytes) -> None:
     """Move each streamed segment of the page to its placeholder."""
-    pairs = [sorted(pair, key=lambda name: name[:1] == b"S") for pair, _ in zip(_pairs(page), range(_MOVES_MAX))]
+    moves = (move.groups() for move in islice(_MOVE.finditer(page), _MOVES_MAX))
+    pairs = [sorted(pair, key=lambda name: name.startswith(b"S")) for pair in moves]
     if not pairs:
         return
     named = {name: one for one in root.iter("div", "template", "table") if (name := one.get("id", ""))[1:2] == ":"}
@@ -30,10 +32,6 @@ def place_segments(root: Element, page: bytes) -> None:
         _leave(moved, tail)
         del moved.attrib["hidden"]
         parent.insert(parent.index(place), moved)
-
-
-def _pairs(page):
-    return (move.groups() for move in _MOVE.finditer(page))
 
 
 def _leave(element: Element, tail: str | None) -> None:

@@ -39,8 +39,8 @@ class Node:
     """
 
     __slots__ = (
-        "at", "attrs", "classes", "end", "has_blocks", "is_rich", "kept_chars", "kept_link_chars", "kids", "link_chars", "link_count", "mark",
-        "prose_chars", "tag", "text_chars", "worth",
+        "at", "attrs", "classes", "end", "has_blocks", "is_rich", "kept_chars", "kept_link_chars", "kids", "link_chars",
+        "link_count", "mark", "prose_chars", "tag", "text_chars", "worth",
     )  # fmt: skip
 
     def __init__(self, tag: str, attrs: Attributes) -> None:

@@ -15,6 +15,7 @@ COMMANDS = [
     ("fetch",),
     ("search",),
     ("call",),
+    ("extract",),
     ("up",),
     ("drain",),
     ("status",),

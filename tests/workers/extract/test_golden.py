@@ -1,14 +1,17 @@
 """The golden corpus (M111, M163, M210): pages and the Markdown that they must give, byte for byte."""
 
+import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from schemas.document import Document
 from tests.workers.extract.reading import read
+from workers.extract.version import EXTRACTOR, extractor
 
 _FOLDER = Path(__file__).parents[2] / "data" / "extract"
 _ROOT = Path(__file__).parents[3]
@@ -70,3 +73,12 @@ def test_extract_gives_the_same_text_in_any_process():
     }
 
     assert outputs == {f"{[golden(name).text_sha256() for name in _PAGES]}\n"}
+
+
+def test_extractor_version_counts_up_with_the_golden_corpus():
+    """X16: a receipt names what made a text; another text from the same bytes needs another name."""
+    told = json.loads((_FOLDER / "version.json").read_text("utf-8"))
+    digest = sha256("".join(golden(name).text_sha256() for name in _PAGES).encode()).hexdigest()
+
+    assert extractor().split()[0] == EXTRACTOR == told["extractor"]
+    assert digest == told["sha256"], "count EXTRACTOR up, then write both into version.json"
