@@ -28,7 +28,7 @@ def body_of(root: Element) -> Element | None:
 
 def _strays(head: Element) -> list[Element]:
     """The head's children from the first one on that begins the body."""
-    children = list(head)
+    children = [child for child in head if child.find(".//body") is None]  # a body cannot move into itself
     for number, child in enumerate(children):
         if child.tag not in _OF_HEAD:
             return children[number:]

@@ -24,6 +24,7 @@ _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\x0c") + b"\
 def tame(page: bytes) -> bytes:
     """The page without control characters, and without the attributes of tags that carry thousands of them."""
     page = _CONTROL_REFERENCE.sub(b"", page.translate(None, _CONTROLS))
+    page = _CONTROL_REFERENCE.sub(b" ", page)  # what the first pass put together: "&#&#3;3;"
     large = (tag for tag in _TAG.finditer(page) if tag.end() - tag.start() >= _SUSPECT_BYTES)
     if not any(map(_is_monstrous, large)):
         return page

@@ -34,7 +34,9 @@ def test_genre_is_told_by_generator_address_and_code(generator, url, page, genre
 
 
 def test_thread_is_read_as_its_posts_and_an_article_without_its_comments():
-    page = article(f"<p>{SENTENCE * 9}</p><div id=comments><div class=comment><p>{REPLY * 3}</p><p class=signature>SIGNED</p></div></div>")
+    page = article(
+        f"<p>{SENTENCE * 9}</p><div id=comments><div class=comment><p>{REPLY * 3}</p><p class=signature>SIGNED</p></div></div>"
+    )
 
     thread = text_at("https://site.example/forum/topic/7", page)
 

@@ -49,7 +49,9 @@ def test_language_is_one_or_nothing(language):
     assert read(f'<html lang="{language}"><p>{SENTENCE}</p>').language == ""
 
 
-@pytest.mark.parametrize("size", [pytest.param(499, id="under"), pytest.param(500, id="at"), pytest.param(501, id="over")])
+@pytest.mark.parametrize(
+    "size", [pytest.param(499, id="under"), pytest.param(500, id="at"), pytest.param(501, id="over")]
+)
 def test_description_is_bounded(size):
     document = read(f'<head><meta name=description content="{"d" * size}"></head><p>{SENTENCE}</p>')
 
