@@ -12,7 +12,8 @@ _OPEN, _CLOSE = "\x02", "\x03"
 ESCAPE = "\x04"  # the backslash before a character that would else be markup
 BREAK = "\x05"  # a line's end in a table's cell
 HARD_BREAK = f"{_OPEN}  {_CLOSE}\n"  # a line's end in a paragraph
-_MARKS = re.compile(f"{_OPEN}[^{_CLOSE}]*+{_CLOSE}|{ESCAPE}")
+# In a quote, the mark of each line stands within that of a fence.
+_MARKS = re.compile(f"{_OPEN}(?:[^{_OPEN}{_CLOSE}]++|{_OPEN}[^{_CLOSE}]*+{_CLOSE})*+{_CLOSE}|{ESCAPE}")
 
 
 def mark(markup: str) -> str:

@@ -41,4 +41,4 @@ def judge_genre(page: bytes, generator: str, url: str) -> Genre:
     if _THREAD_ADDRESS.search(address):
         return "thread"
     technical = sum(page.count(tag) for tag in _TECHNICAL)
-    return "manual" if technical >= max(_TECHNICAL_MIN, page.count(b"<p") // 2) else "page"
+    return "manual" if technical >= _TECHNICAL_MIN and technical >= page.count(b"<p") // 2 else "page"

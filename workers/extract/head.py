@@ -125,6 +125,8 @@ def parse(page: bytes) -> tuple[Element | None, bool]:
 
     Shape: UTF-8 without control characters (`guard.tame`).
     """
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, collect_ids=False
+    )
     root = etree.fromstring(page, parser) if page.strip() else None
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)

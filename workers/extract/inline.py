@@ -35,36 +35,44 @@ class _Emphasis:
 
 def write_paragraph(kids: list[str | Node], ink: Ink) -> str:
     """One paragraph of Markdown: its lines, none of which begins another construct by accident."""
-    lines = (" ".join(line.split()) for line in write_inline(kids, ink).split("\n"))
-    return HARD_BREAK.join(
-        _LINE_START.sub(_escaped, line, count=1) if line[0] in _STARTERS else line for line in lines if line
-    )
+    text = write_inline(kids, ink)
+    if "\n" not in text:
+        return _as_line(text)
+    return HARD_BREAK.join(filter(None, map(_as_line, text.split("\n"))))
 
 
 _STARTERS = frozenset("#-+*>=|0123456789")
 
 
-def _escaped(start: re.Match[str]) -> str:
-    if start.start():
-        return start[0]
-    return f"{ESCAPE}{start[1]}" if start[1] else f"{start[2]}{ESCAPE}"
+def _as_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line or line[0] not in _STARTERS or not (start := _LINE_START.match(line)):
+        return line
+    escaped = f"{ESCAPE}{start[1]}" if start[1] else f"{start[2]}{ESCAPE}"
+    return escaped + line[start.end() :]
 
 
 def write_inline(kids: list[str | Node], ink: Ink) -> str:
     """Markdown of text and inline nodes; a newline is a break."""
-    pieces = [
-        _text(kid, ink) if isinstance(kid, str) else _piece(kid, ink)
-        for kid in kids
-        if isinstance(kid, str) or not kid.mark
-    ]
-    if len(pieces) == 1 and isinstance(pieces[0], str):
-        return pieces[0]
-    return _joined(pieces)
+    pieces: list[str | _Emphasis] = []
+    plain_text = True
+    for kid in kids:
+        if isinstance(kid, str):
+            pieces.append(_text(kid, ink))
+        elif not kid.mark:
+            piece = _piece(kid, ink)
+            pieces.append(piece)
+            plain_text = plain_text and isinstance(piece, str)
+    return "".join(pieces) if plain_text else _joined(pieces)  # type: ignore[arg-type] # all are str then
 
 
 def _text(text: str, ink: Ink) -> str:
-    text = text[: ink.chars_left + 1] if len(text) > ink.chars_left else text
-    return ink.spend(_SPECIAL.sub(_ESCAPED, text) if _MAYBE_SPECIAL.search(text) else text)
+    if len(text) > ink.chars_left:
+        text = text[: ink.chars_left + 1]
+    if _MAYBE_SPECIAL.search(text):
+        text = _SPECIAL.sub(_ESCAPED, text)
+    ink.chars_left -= len(text)
+    return text
 
 
 def _piece(node: Node, ink: Ink) -> str | _Emphasis:

@@ -139,7 +139,10 @@ class _Grower:
             text = text if in_pre else squeeze(text)
             kids.append(text)
             text_chars += len(text)
-        for child in self._afforded(element):
+        if not (count := len(element)):
+            return text_chars, 0, 0
+        self.nodes_left -= count
+        for child in element if self.nodes_left >= 0 else self._afforded(element, count):
             if child.tag == "br":
                 kids.append(BREAK)
             elif (attrs := self._entered(child)) is not None:
@@ -164,12 +167,8 @@ class _Grower:
                 text_chars += len(text)
         return text_chars, link_chars, link_count
 
-    def _afforded(self, element: Element) -> Iterable[Element]:
+    def _afforded(self, element: Element, count: int) -> Iterable[Element]:
         """The children that the budget of nodes still pays for."""
-        count = len(element)
-        self.nodes_left -= count
-        if self.nodes_left >= 0:
-            return element
         self.tree.truncated = True
         return islice(element, max(0, count + self.nodes_left))
 

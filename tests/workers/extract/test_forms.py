@@ -23,6 +23,7 @@ def text_of(inside: str) -> str:
         ("<pre>def f():\n\n    pass</pre>", "def f():\n\n    pass"),
         ("<ol start=3><li>a<li>b<ul><li>c</ul></ol>", "3. a\n4. b\n   - c"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "a\n\nb"),
+        ("<blockquote><p>so:<pre>a\n\nb</pre><blockquote><pre>c</pre></blockquote></blockquote>", "so:\n\na\n\nb\n\nc"),
         ("<table><tr><th>a<th>b<tr><td>1|2<td><ul><li>p<li>q</ul></table>", "a | b\n1|2 | - p; - q"),
     ],
 )
