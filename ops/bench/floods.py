@@ -13,7 +13,7 @@ FLOODS: dict[str, Flood] = {
     "deep tables": lambda n: "<table><tr><td>x" * (n // 16) + SENTENCE,
     "deep emphasis": lambda n: "<b>x" * (n // 4) + SENTENCE,
     "deep spans": lambda n: f"<p>{SENTENCE}" + "<span>x" * (n // 7),
-    "deep doubts": lambda n: f"<p>{SENTENCE}</p>" + "<div class=widget>" * 200 + "<i>x</i><p>y</p>" * (n // 16),
+    "deep doubts": lambda n: "<div class=widget>" * 200 + f"<p>{SENTENCE}</p>" + "<i>x</i><p>y</p>" * (n // 16),
     "foster parents": lambda n: f"<p>{SENTENCE}<table>" + "<p>foo<b>" * (n // 9),
     "wide table": lambda n: f"<p>{SENTENCE}<table>" + ("<tr>" + "<td>x" * 50) * (n // 254),
     "column spans": lambda n: f"<p>{SENTENCE}<table>" + "<tr><td colspan=1000 rowspan=65534>x" * (n // 36),
@@ -33,7 +33,7 @@ FLOODS: dict[str, Flood] = {
     "classes": lambda n: f"<p>{SENTENCE}" + "".join(f"<div class='nav-{i} x:{i}'>x</div>" for i in range(n // 32)),
     "segments": lambda n: f"<p>{SENTENCE}" + "".join(
         f"<template id='P:{i:x}'></template><div hidden id='S:{i:x}'>x</div>"
-        f"<script>$RS(\"S:{i:x}\",\"P:{i:x}\")</script>"
+        f'<script>$RS("S:{i:x}","P:{i:x}")</script>'
         for i in range(n // 100)
     ),
     "unclosed comment": lambda n: f"<p>{SENTENCE}</p><!-- " + "- " * (n // 2),
@@ -41,7 +41,7 @@ FLOODS: dict[str, Flood] = {
     "unclosed attribute": lambda n: f'<p>{SENTENCE}</p><div a="' + "<p>x</p>" * (n // 8),
     "options": lambda n: f"<select>{'<option>x' * (n // 9)}</select><p>{SENTENCE}",
     "buttons": lambda n: f"<p>{SENTENCE}</p>" + "<button>" * 240 + "<i>x</i>" * (n // 8) + "<p>z",
-    "forms": lambda n: f"<p>{SENTENCE}</p>" + "<div><form>" * 200 + "<i>x</i>" * (n // 8),
+    "forms": lambda n: "<div><form>" * 200 + f"<p>{SENTENCE}</p>" + "<i>x</i>" * (n // 8),
     "articles": lambda n: f"<article><h2>ab</h2><p>{SENTENCE}</article>" * (n // 140),
     "code lines": lambda n: f"<p>{SENTENCE}</p><pre>" + "<span class=line>x</span>" * (n // 25),
     "references": lambda n: f"<p>{SENTENCE}" + "&#1;&#x41;&amp;" * (n // 15),

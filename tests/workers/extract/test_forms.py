@@ -59,7 +59,8 @@ def test_white_space_by_reference_stays(reference):
         ("<p>yes <img alt=🎉> yes</p>", "yes 🎉 yes"),
         ("<p>As seen: <img src=/a.png alt='Three ships in the [old] harbour'></p>",
          "As seen: ![Three ships in the \\[old\\] harbour]()"),
-        ("<p>Here <img alt=photo.jpg> and <img alt='IMG 20 7.jpg'> and <img alt=logo> and <img>.</p>", "Here and and and ."),
+        ("<p>Here <img alt=photo.jpg> and <img alt='IMG 20 7.jpg'> and <img alt=logo> and <img>.</p>",
+         "Here and and and ."),
     ],
 )  # fmt: skip
 def test_image_is_told_where_it_carries_meaning(html, expected):
@@ -69,7 +70,8 @@ def test_image_is_told_where_it_carries_meaning(html, expected):
 def test_links_come_in_the_order_of_their_use():
     page = article(
         '<p>It is <a href="/login?x">sign in here please</a> and <a href="/1">1</a> and <a href="page.html?p=2">this '
-        'very page</a>, told in <a href="/atlas">the atlas of lighthouses</a> and <a href="/log">the log of 1907</a>.</p>'
+        'very page</a>, told in <a href="/atlas">the atlas of lighthouses</a> and '
+        '<a href="/log">the log of 1907</a>.</p>'
     )
 
     assert [link.text for link in read(page).links[:2]] == ["the atlas of lighthouses", "the log of 1907"]

@@ -19,12 +19,15 @@ _FOLDER = Path(__file__).parents[2] / "data" / "extract"
 _SEEDS = [path.read_bytes() for path in sorted(_FOLDER.glob("*.html"))]
 _CRASHES = sorted((_FOLDER / "crashes").glob("*"))
 _TAGS = (
-    "a b blockquote body br button code dd div dl dt em figure form frameset h1 h3 head html i iframe img input li main "
-    "math meta nav noscript ol option p pre script section select span style svg table tbody td template textarea th "
-    "title tr ul video wbr article aside details summary title base link q sup ruby rt frame"
-).split()
+    "a", "article", "aside", "b", "base", "blockquote", "body", "br", "button", "code", "dd", "details", "div", "dl",
+    "dt", "em", "figure", "form", "frame", "frameset", "h1", "h3", "head", "html", "i", "iframe", "img", "input", "li",
+    "link", "main", "math", "meta", "nav", "noscript", "ol", "option", "p", "pre", "q", "rt", "ruby", "script",
+    "section", "select", "span", "style", "summary", "sup", "svg", "table", "tbody", "td", "template", "textarea", "th",
+    "title", "tr", "ul", "video", "wbr",
+)  # fmt: skip
 _ATTRIBUTES = (
-    "", " hidden", " id=S:1", " id='P:1'", " class=nav", " class='line'", " class='language-py'", " href=/x", " href='//['",
+    "", " hidden", " id=S:1", " id='P:1'", " class=nav", " class='line'", " class='language-py'", " href=/x",
+    " href='//['",
     " style='display:none'", " role=tabpanel", " start=9999999999", " value=-1", " {{x}}=1", " =", " alt='a b c'", ' "',
     " colspan=0", " lang=\x00", " content='0;url=x' http-equiv=refresh", " itemprop=articleBody",
 )  # fmt: skip

@@ -35,7 +35,8 @@ def test_genre_is_told_by_generator_address_and_code(generator, url, page, genre
 
 def test_thread_is_read_as_its_posts_and_an_article_without_its_comments():
     page = article(
-        f"<p>{SENTENCE * 9}</p><div id=comments><div class=comment><p>{REPLY * 3}</p><p class=signature>SIGNED</p></div></div>"
+        f"<p>{SENTENCE * 9}</p><div id=comments><div class=comment><p>{REPLY * 3}</p>"
+        "<p class=signature>SIGNED</p></div></div>"
     )
 
     thread = text_at("https://site.example/forum/topic/7", page)
@@ -70,7 +71,8 @@ def test_manual_keeps_a_text_that_stands_twice():
 
 def test_listing_keeps_its_linked_cards_and_not_its_menus():
     cards = "".join(
-        f'<div class=card><h3><a href="/p/{n}">The long name of the thing number {n}</a></h3><span>{n} euro</span></div>'
+        f'<div class=card><h3><a href="/p/{n}">The long name of the thing number {n}</a></h3>'
+        f"<span>{n} euro</span></div>"
         for n in range(30)
     )
     menu = "".join(f"<a href=/m/{n}>Part {n}</a> " for n in range(12))

@@ -7,7 +7,8 @@ def page(scripts: str) -> str:
     return (
         f"<body><main><h1>Streamed</h1><p>FIRST {SENTENCE * 2}</p><template id='P:1'></template><p>LAST {SENTENCE}</p>"
         f"<template id='B:0'></template><p>Loading</p></main>"
-        f"<div hidden id='S:1'><p>SECOND {SENTENCE * 2}</p></div><div hidden id='S:0'><p>LATE {SENTENCE}</p></div>{scripts}"
+        f"<div hidden id='S:1'><p>SECOND {SENTENCE * 2}</p></div><div hidden id='S:0'><p>LATE {SENTENCE}</p></div>"
+        + scripts
     )
 
 
