@@ -229,9 +229,9 @@ def holder(node: Node) -> Node:
 
 def squeeze(text: str) -> str:
     """The text with each run of white space as one space, also at its ends."""
-    words = " ".join(text.split())
-    if not words:
+    if text.isspace():
         return " "
+    words = " ".join(text.split())
     return (" " if text[0].isspace() else "") + words + (" " if text[-1].isspace() else "")
 
 
