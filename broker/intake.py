@@ -73,14 +73,15 @@ def submit(
 ) -> Handle:
     """Send one call to the fleet. With `progress`, its worker tells what it is doing.
 
-    Accepted by the ledger first where one is given and a key is known; a bad call is then answered at once and nothing
-    of it is stored. Raises: the broker's errors, of a call that was not accepted first.
+    Accepted by the ledger first where one is given, a key is known and the tool's operations are kept by the call; a bad
+    call is then answered at once and nothing of it is stored. Raises: the broker's errors, of a call that was not
+    accepted first.
     """
     task_id = uuid4().hex
     key = str(context.get("call") or task_id)
     handle = Handle(tool=tool, project=str(context.get("project", "")), task_id=task_id, key=key)
     keys = settings().seal_keys()
-    if ledger is not None and keys and tool in catalogue():
+    if ledger is not None and keys and tool in catalogue() and catalogue()[tool].kept_by == "call":
         return _accept(handle, ledger, {"arguments": arguments, "context": context}, progress=progress)
     sent = app.send_task(
         tool,

@@ -55,7 +55,19 @@ class Envelope(BaseModel):
 
 
 def replay(tool: str, stored: Stored) -> Envelope:
-    """The answer to a repeat of a call that has ended, from its receipt alone: nothing is sent, no text is kept."""
+    """The answer to a repeat of a call that has ended, from its receipt alone: nothing is sent.
+
+    A receipt that keeps the value gives it again; of any other call's text nothing is kept.
+    """
+    if stored.state is OperationState.COMPLETED and (value := json.loads(stored.body).get("value")) is not None:
+        return Envelope(
+            outcome="completed",
+            tool=tool,
+            operation=stored.operation_id,
+            replayed=True,
+            value=value,
+            receipt=receipt_out(stored),
+        )
     return Envelope(
         outcome=_REPLAYED[stored.state],
         tool=tool,

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Media = Literal["html", "text", "markdown", "json", "any"]
+# What quotas and slots are counted for; `desk` for tools that ride nowhere.
+Family = Literal["search", "fetch", "truth_search", "truth_fetch", "desk"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +54,13 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One tool's bounds, as data: the column of DESIGN section 5 that a tool name stands for."""
+    """One tool's bounds, as data: the column of DESIGN section 5 that a tool name stands for.
+
+    Shape: with `text_kept` a receipt holds the whole value and full URLs, and a repeat is answered with them.
+    """
 
     name: str
-    family: Literal["search", "fetch"]
+    family: Family
     limits: Limits
     quota: Quota = field(kw_only=True)
     text_kept: bool = False

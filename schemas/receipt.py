@@ -25,7 +25,8 @@ class Sent(StrEnum):
 class Hop:
     """One exchange, written down before its outcome is returned or raised.
 
-    Shape: `origin` is scheme://host[:port]; `url_sha256` is of the canonical href; `dns` maps a family ("A", "AAAA",
+    Shape: `origin` is scheme://host[:port]; `url_sha256` is of the canonical href, and `url` is that href, for receipts
+    that keep text; `dns` maps a family ("A", "AAAA",
     or "literal") to its answer code ("NOERROR", "SERVFAIL", "timeout", ...); `addresses` are all judged addresses in
     the resolver's order and `verdicts` the refused ones with the registry's reason; `peer` is the address that the
     socket was connected to. `content_type` is a known media type's name, its family's ("image/*"), or "other": the
@@ -39,6 +40,7 @@ class Hop:
     origin: str
     url_sha256: str
     started_at: str
+    url: str = ""
     dns: dict[str, str] = field(default_factory=dict)
     addresses: tuple[str, ...] = ()
     verdicts: dict[str, str] = field(default_factory=dict)
@@ -85,7 +87,8 @@ def digest_of(body: str) -> str:
     return f"sha-256=:{b64encode(sha256(body.encode()).digest()).decode()}:"
 
 
-def hop_fields(hop: Hop) -> dict[str, Any]:
-    """A hop as plain JSON, without the empty fields."""
-    filled = ((name, getattr(hop, name)) for name in Hop.__dataclass_fields__)
+def hop_fields(hop: Hop, *, with_url: bool = False) -> dict[str, Any]:
+    """A hop as plain JSON, without the empty fields; its whole URL only where a receipt may keep it (M154)."""
+    names = (name for name in Hop.__dataclass_fields__ if with_url or name != "url")
+    filled = ((name, getattr(hop, name)) for name in names)
     return {name: value for name, value in filled if value not in (None, (), {}, "")}

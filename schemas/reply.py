@@ -32,7 +32,7 @@ class Reply:
     only; `content_type` joins repeated Content-Type headers with ", "; `body` is decoded; `completeness` is
     close_delimited where only the connection's end framed the body (nobody can know more), complete_trailing_garbage
     where bytes followed a complete compressed stream, none where the status or the profile takes no body.
-    `retrieved_at` is UTC.
+    `retrieved_at` is UTC; `came_by` are the hrefs before this one, in order.
     Source: RFC 9110 section 6.4.1, RFC 9112 section 6.3.
     """
 
@@ -46,6 +46,7 @@ class Reply:
     wire_bytes: int
     retrieved_at: datetime
     redirects: int = 0
+    came_by: tuple[str, ...] = ()
 
     def url(self) -> str:
         """Where the text came from, with the fragment that a reader would land on."""

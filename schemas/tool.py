@@ -8,7 +8,10 @@ from pydantic import BaseModel
 from schemas.limits import Profile
 
 Queue = Literal["search", "fetch", "models", "care"]
-Category = Literal["web", "cowork"]
+Audience = Literal["agents", "truth_session", "orchestrator"]
+Category = Literal["web", "cowork", "orchestration"]
+
+_CATEGORIES: dict[Audience, Category] = {"agents": "web", "truth_session": "cowork", "orchestrator": "orchestration"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +29,9 @@ class Tool:
     """One capability: its name is its Celery task, its file on both floors, and never changes once shipped.
 
     Shape: `args` is closed and is what a model writes; `result` is the envelope's `value`; `description` is what an
-    agent is told. `category` says whose it is: `web` tools are given to agents by their family, `cowork` tools to
-    sessions.
+    agent is told. `audience` says who may be given it: agents by the family of its profile, a truth-analysis session,
+    or orchestrators alone. `kept_by` says what makes a repeat recognisable: the `call` of its context, the
+    truth-analysis `run` that it works for, or `nobody` where it is no operation.
     """
 
     name: str
@@ -36,5 +40,11 @@ class Tool:
     args: type[BaseModel]
     result: type[BaseModel]
     description: str
-    category: Category = "web"
+    audience: Audience = "agents"
     effects: Effects = Effects()
+    kept_by: Literal["call", "run", "nobody"] = "call"
+
+    @property
+    def category(self) -> Category:
+        """What kind of tool a client is told that it is (M1)."""
+        return _CATEGORIES[self.audience]

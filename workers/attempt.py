@@ -165,7 +165,7 @@ def _told(attempt: Attempt, found: Found, journal: Journal, pages: list[Document
     """What is settled: the account, or, where it cannot be written down, that we broke and whether a request left."""
     sent = journal.sent()
     try:
-        hops = [hop_fields(hop) for hop in journal.hops]
+        hops = [hop_fields(hop, with_url=attempt.tool.profile.text_kept) for hop in journal.hops]
         return found, _ending(attempt, found, sent, hops, pages, journal.extractions)
     except Exception as error:  # noqa: BLE001 - an admitted call must end, whatever its account held
         broken = Found(None, _fault(attempt, error))
@@ -183,7 +183,8 @@ def _ending(
     error = None if found.error is None else ErrorOut.of(found.error)
     request, lease = attempt.request, attempt.lease
     body = canonical(
-        {
+        _kept(attempt, found, hops)
+        | {
             "admitted_at": lease.admitted_at.astimezone(UTC).isoformat(timespec="milliseconds"),
             "agent": request.context.agent,
             "arguments_sha256": request.arguments_digest,
@@ -211,6 +212,15 @@ def _ending(
         body=body,
         digest=digest_of(body),
     )
+
+
+def _kept(attempt: Attempt, found: Found, hops: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a receipt holds besides where the tool's text is kept: the very value, and whether any byte left."""
+    if not attempt.tool.profile.text_kept:
+        return {}
+    asked = any({"A", "AAAA"} & hop.get("dns", {}).keys() for hop in hops)
+    value = {} if found.value is None else {"value": found.value}
+    return {"external_egress": asked or any(hop["sent"] == Sent.SENT for hop in hops), **value}
 
 
 def _page_fields(page: Document) -> dict[str, Any]:

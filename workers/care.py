@@ -9,6 +9,7 @@ from broker.app import app
 from broker.ledger.health import durability
 from broker.ledger.operations import finalize_stale
 from broker.ledger.outbox import expire_accepted
+from broker.ledger.truth_runs import end_overdue
 from broker.outbox import post_due
 from broker.promises import check_order
 from schemas.tools import catalogue
@@ -19,8 +20,9 @@ _log = structlog.get_logger(__name__)
 
 @app.task(name="finalize_stale", ignore_result=True)
 def finalize() -> int:
-    """Write outcome_unknown for every operation whose lease ended without an account; the count of them."""
-    return finalize_stale(hands().ledger)
+    """Write outcome_unknown where a lease ended without an account, and end overdue truth runs; the count of both."""
+    ledger = hands().ledger
+    return finalize_stale(ledger) + end_overdue(ledger)
 
 
 @app.task(name="repost_accepted", ignore_result=True)

@@ -7,8 +7,9 @@ the ledger. A message brings the arguments themselves, or the id of a call that 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -43,6 +44,17 @@ LEDGER_RETRY_SECONDS = 3
 WAIT_SLACK_SECONDS = 1  # a waiting repeat looks again once the lease it waits for is over
 
 
+Answer = Callable[[Task[Any, Any], tuple[Any, ...], dict[str, Any], float], Envelope]
+
+
+class Served(Protocol):
+    """Whatever a tool is carried out by."""
+
+    @property
+    def tool(self) -> Tool:
+        """The tool's contract."""
+
+
 @dataclass(frozen=True, slots=True)
 class Craft(Generic[A, P]):
     """What one tool needs done: judge its arguments before admission, perform the admitted call."""
@@ -62,21 +74,27 @@ def handles(
 
         @app.task(name=tool.name, bind=True, max_retries=LEDGER_RETRIES)
         def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
-            return serve(craft, self, positional, keywords).model_dump(mode="json")
+            return serve(craft, self, positional, keywords, partial(_answer, craft)).model_dump(mode="json")
 
         return craft
 
     return decorate
 
 
-def serve(craft: Craft[Any, Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Envelope:
+def serve(
+    craft: Served,
+    task: Task[Any, Any],
+    positional: tuple[Any, ...],
+    named: dict[str, Any],
+    answer: Answer,
+) -> Envelope:
     """The envelope of one delivery. Raises: celery's Retry for one put off, Ignore for a copy, Reject when leaving."""
     door.pass_through()
     started = monotonic()
     try:
-        envelope = _answer(craft, task, positional, named, started)
+        envelope = answer(task, positional, named, started)
     except LedgerUnavailable as error:
-        if task.request.retries < LEDGER_RETRIES:
+        if task.request.retries < (task.max_retries or 0):
             raise task.retry(countdown=LEDGER_RETRY_SECONDS) from None
         envelope = refusal(craft.tool.name, error)
     except OutriderError as error:

@@ -18,12 +18,14 @@ from schemas.errors import (
     CallConflict,
     CapabilityDisabled,
     Cooldown,
+    ExecutionDeadlineExceeded,
     Internal,
     InvalidArguments,
     LedgerUnavailable,
     OutriderError,
     ProjectBusy,
     RunQuotaExhausted,
+    RunTerminal,
     StepQuotaExhausted,
 )
 
@@ -40,6 +42,8 @@ REFUSALS: dict[str, tuple[type[OutriderError], str]] = {
     "OR007": (CallConflict, "The call id was used before with other arguments."),
     "OR020": (Internal, "A final row of the ledger was to be changed."),
     "OR021": (Internal, "The lease is not one that this ledger granted."),
+    "OR030": (RunTerminal, "The run is not running."),
+    "OR031": (ExecutionDeadlineExceeded, "The run's time is over."),
 }
 # A standby that was just promoted still says "read only"; a mutex that failed shows as a broken unique key.
 PASSING = ("25006", "23505")

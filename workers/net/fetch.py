@@ -84,11 +84,13 @@ class _Walk:
 
     def go(self, place: Destination, ask: Ask) -> Reply:
         came_from = None
+        came_by: list[str] = []
         for number in range(1, self.limits.redirects_max + 2):
             hop = _HopDraft(number=number, came_from=came_from, place=place, ask=ask)
             reply, onward = self._hop(hop)
             if onward is None:
-                return reply
+                return replace(reply, came_by=tuple(came_by))
+            came_by.append(place.href)
             ask = next_ask(ask, reply, onward)
             came_from, place = place, onward
         raise AssertionError  # pragma: no cover - the last hop's redirect is refused inside it
@@ -209,6 +211,7 @@ class _HopDraft:
             method=self.ask.method,
             origin=self.place.origin(),
             url_sha256=self.place.href_sha256(),
+            url=self.place.href,
             started_at=self.started_at.isoformat(timespec="milliseconds"),
             dns=dict(self.lookup.dns),
             addresses=tuple(self.lookup.addresses),

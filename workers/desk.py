@@ -1,0 +1,80 @@
+"""The desk: tools that ask the ledger alone. Nothing is admitted for them, and nothing leaves the machine.
+
+Their tasks are never repeated by themselves: a ledger that is away is told at once, and whoever asked asks again (M9).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from celery import Task
+from pydantic import BaseModel
+
+from broker.app import app
+from broker.ledger.engine import Ledger
+from broker.orders import read_order
+from schemas.context import Context
+from schemas.envelope import Envelope
+from schemas.tool import Tool
+from workers.hands import hands
+from workers.shift import serve
+
+A = TypeVar("A", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What a desk's tool may know and touch: who asks, under which call, and the ledger.
+
+    Shape: `arguments_digest` binds the call to its arguments, as an operation's does.
+    """
+
+    context: Context
+    call: str
+    arguments_digest: str
+    ledger: Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A tool's answer; `replayed` where it was given before."""
+
+    value: BaseModel
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeskCraft(Generic[A]):
+    """What one tool answers with."""
+
+    tool: Tool
+    perform: Callable[[A, Desk], Said]
+
+
+def answers(tool: Tool) -> Callable[[Callable[[A, Desk], Said]], DeskCraft[A]]:
+    """Make the decorated function the tool's handler and its Celery task."""
+
+    def decorate(perform: Callable[[A, Desk], Said]) -> DeskCraft[A]:
+        craft = DeskCraft(tool=tool, perform=perform)
+
+        @app.task(name=tool.name, bind=True, max_retries=0)
+        def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
+            return serve(craft, self, positional, keywords, partial(_answer, craft)).model_dump(mode="json")
+
+        return craft
+
+    return decorate
+
+
+def _answer(
+    craft: DeskCraft[Any], task: Task[Any, Any], positional: tuple[Any, ...], named: dict[str, Any], started: float
+) -> Envelope:
+    del started
+    order = read_order(craft.tool, positional, named)
+    call = order.context.call or str(task.request.id)
+    desk = Desk(context=order.context, call=call, arguments_digest=order.digest(call), ledger=hands().ledger)
+    said = craft.perform(order.args, desk)
+    return Envelope(
+        outcome="completed", tool=craft.tool.name, value=said.value.model_dump(mode="json"), replayed=said.replayed
+    )

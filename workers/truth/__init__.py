@@ -1,0 +1,1 @@
+"""Truth analysis: who may work on a run, what it searched and fetched, and what it submitted."""
