@@ -73,8 +73,8 @@ def submit(
 ) -> Handle:
     """Send one call to the fleet. With `progress`, its worker tells what it is doing.
 
-    Accepted by the ledger first where one is given, a key is known and the tool's operations are kept by the call; a bad
-    call is then answered at once and nothing of it is stored. Raises: the broker's errors, of a call that was not
+    Accepted by the ledger first where one is given, a key is known and the tool's operations are kept by the call; a
+    bad call is then answered at once and nothing of it is stored. Raises: the broker's errors, of a call that was not
     accepted first.
     """
     task_id = uuid4().hex

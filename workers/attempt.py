@@ -1,5 +1,6 @@
 """Attempts: the holder of a lease rides out once and settles what it found."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -133,7 +134,9 @@ def _timed(extractions: list[float]) -> Iterator[None]:
 
 def _try(attempt: Attempt, bench: Bench) -> Found:
     try:
-        return Found(attempt.perform(bench).model_dump(mode="json"), None)
+        value = attempt.perform(bench).model_dump(mode="json")
+        # What is kept is given in the very form that every repeat will be given (M64).
+        return Found(json.loads(canonical(value)) if attempt.tool.profile.text_kept else value, None)
     except OutriderError as error:
         return Found(None, error)
     except Exception as error:  # noqa: BLE001 - a bug of ours settles as internal, its text stays here

@@ -1,8 +1,9 @@
 """`outrider receipt verify` and `export`: whether receipts are what they were, for anybody to see."""
 
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -14,6 +15,14 @@ from schemas.chain import Chain
 from schemas.chain_file import NotAChain, export, parse
 from schemas.findings import Finding, verify
 from schemas.signature import sign
+
+
+class Form(StrEnum):
+    """What receipts are exported as."""
+
+    JSONL = "jsonl"
+    WARC = "warc"
+
 
 Run_Name = Annotated[str | None, typer.Option("--run", metavar="RUN", help="The run whose receipts are meant.")]
 Project_Name = Annotated[str, typer.Option("--project", metavar="P", help="The run's project.")]
@@ -55,9 +64,11 @@ def export_receipts(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write; it must not be there yet.")],
     *,
     project: Project_Name = "local",
+    form: Annotated[Form, typer.Option("--format", help="What is written.")] = Form.JSONL,
 ) -> None:
-    """Write a run's receipts and their chain to a file that `receipt verify --file` checks anywhere.
+    """Write a run's receipts and their chain to a file that `receipt verify --file` checks anywhere; or to a WARC file.
 
+    A WARC 1.1 file holds each receipt, its hops with the pinned addresses, and the text of those that keep it.
     Exit code 3 when there are none, or when something is wrong with them: they are written as they are all the same.
     With OUTRIDER_SIGN_KEY, a PEM file of an Ed25519 key, the file is signed.
 
@@ -65,8 +76,8 @@ def export_receipts(
     """
     chain = _signed(_of_ledger(None, project, run))
     try:
-        with out.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(export(chain))
+        with out.open("xb") as file:
+            _write(chain, file, form)
     except OSError as error:
         say(f"{out} cannot be written: {error.strerror}")
         leave(OURS)
@@ -74,6 +85,15 @@ def export_receipts(
     _show(chain, found)
     if found:
         leave(FAILED)
+
+
+def _write(chain: Chain, file: BinaryIO, form: Form) -> None:
+    if form is Form.WARC:
+        from ops.cli.warc import write_warc  # noqa: PLC0415 - warcio, for this command alone
+
+        write_warc(chain, file)
+    else:
+        file.writelines(line.encode() for line in export(chain))
 
 
 def _signed(chain: Chain) -> Chain:

@@ -41,6 +41,7 @@ keeping.receipt.command("export")(proving.export_receipts)
 app.add_typer(keeping.project, name="project")
 app.add_typer(keeping.receipt, name="receipt")
 app.add_typer(granting.token, name="token")
+app.add_typer(truth.truth, name="truth")
 app.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})(private.lab)
 
 

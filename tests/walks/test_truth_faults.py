@@ -1,0 +1,73 @@
+"""Truth analysis under fire: a worker killed in the middle of a request leaves an unknown, and no second request."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ops.lab.control import LabControl
+from tests.fleet import Fleet, running_fleet, wait_until
+from tests.stores import rows, unread
+from tests.truth_calls import Worker, code_of, find, launched, output, value_of
+
+FINAL_SECONDS = 60
+REDELIVERY_SECONDS = 120
+
+
+@pytest.fixture
+def own_fleet(lab: LabControl, tmp_path: Path) -> Iterator[Fleet]:
+    """A fleet that may be hurt."""
+    assert lab.canaries() == []
+    with running_fleet(tmp_path / "fleet", "--port-base", "7100") as fleet:
+        yield fleet
+
+
+def is_unknown(worker: Worker, kind: str) -> bool:
+    """Whether an operation of the run was finalized; looked up without finalizing it."""
+    query = "SELECT 1 FROM operations WHERE key LIKE %s AND state = 'outcome_unknown'"
+    return bool(rows(worker.fleet, query, f"{worker.run}/{kind}/%"))
+
+
+def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet, lab: LabControl) -> None:
+    """M39, M40, M44, X1: a fetch in its body and a search at its engine; the redelivered messages send nothing."""
+    fleet = own_fleet
+    worker = launched(fleet)
+    find(lab, f"https://counted.example/half/{worker.run}", "https://text.example/")
+    hits = worker.hits()
+    lab.site("html.duckduckgo.com", site="mute")
+    worker.send("search", query="never answered")
+    worker.send("fetch", hit_id=hits[0]["hit_id"])
+    lab.await_requests(f"/half/{worker.run}")
+    wait_until(lambda: sum(lab.hits("html.duckduckgo.com").values()) >= 1, what="the engine was asked")
+    struck = fleet.workers()
+    for process in struck:
+        process.kill()
+    psutil.wait_procs(struck, timeout=10)  # until then a dying one may still be handed a message
+    lab.release(worker.run)
+    asked = sum(lab.hits("html.duckduckgo.com").values())
+    find(lab, "https://docs.example/")  # the engine would answer now
+
+    live: dict[str, Any] = worker.call("fetch", hit_id=hits[0]["hit_id"])
+    assert (live["outcome"], code_of(live)) == ("refused", "operation_in_progress")
+    for kind in ("fetch", "search"):  # by the finalization task: nobody looks at them meanwhile
+        wait_until(lambda kind=kind: is_unknown(worker, kind), seconds=FINAL_SECONDS, what=f"the {kind} is finalized")
+    for capability, arguments in (("fetch", {"hit_id": hits[0]["hit_id"]}), ("search", {"query": "never answered"})):
+        for _ in range(2):
+            again = worker.call(capability, **arguments)
+            assert (again["outcome"], code_of(again)) == ("unknown", "research_outcome_unknown")
+            assert (again["replayed"], again["error"]["retryable"]) == (True, False)
+    wait_until(lambda: unread(fleet) == 0, seconds=REDELIVERY_SECONDS, what="the killed messages came back")
+    assert len(lab.requests(f"/half/{worker.run}")) == 1
+    assert sum(lab.hits("html.duckduckgo.com").values()) == asked
+
+    [web] = [entry for entry in worker.get()["source_coverage"] if entry["source"] == "web"]
+    assert (web["status"], web["detail"]) == (
+        "partial",
+        "Queries: 2 of 3, completed 1. Fetches: 1 of 5, completed 0.",
+    )
+    forged = output(source_coverage=[{"source": "web", "status": "searched"}])
+    assert code_of(worker.call("job_submit", output=forged)) == "invalid_output"
+    value_of(worker.call("fetch", hit_id=hits[1]["hit_id"]))
+    assert value_of(worker.call("job_submit", output=output()))["status"] == "completed"
