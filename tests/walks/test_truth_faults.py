@@ -53,20 +53,17 @@ def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet,
     assert (live["outcome"], code_of(live)) == ("refused", "operation_in_progress")
     for kind in ("fetch", "search"):  # by the finalization task: nobody looks at them meanwhile
         wait_until(lambda kind=kind: is_unknown(worker, kind), seconds=FINAL_SECONDS, what=f"the {kind} is finalized")
-    for capability, arguments in (("fetch", {"hit_id": hits[0]["hit_id"]}), ("search", {"query": "never answered"})):
-        for _ in range(2):
-            again = worker.call(capability, **arguments)
-            assert (again["outcome"], code_of(again)) == ("unknown", "research_outcome_unknown")
-            assert (again["replayed"], again["error"]["retryable"]) == (True, False)
+    calls = (("fetch", {"hit_id": hits[0]["hit_id"]}), ("search", {"query": "never answered"}))
+    for again in [worker.call(capability, **arguments) for capability, arguments in calls * 2]:
+        assert (again["outcome"], code_of(again)) == ("unknown", "research_outcome_unknown")
+        assert (again["replayed"], again["error"]["retryable"]) == (True, False)
     wait_until(lambda: unread(fleet) == 0, seconds=REDELIVERY_SECONDS, what="the killed messages came back")
     assert len(lab.requests(f"/half/{worker.run}")) == 1
     assert sum(lab.hits("html.duckduckgo.com").values()) == asked
 
     [web] = [entry for entry in worker.get()["source_coverage"] if entry["source"] == "web"]
-    assert (web["status"], web["detail"]) == (
-        "partial",
-        "Queries: 2 of 3, completed 1. Fetches: 1 of 5, completed 0.",
-    )
+    assert web["status"] == "partial"
+    assert web["detail"] == "Queries: 2 of 3, completed 1. Fetches: 1 of 5, completed 0."
     forged = output(source_coverage=[{"source": "web", "status": "searched"}])
     assert code_of(worker.call("job_submit", output=forged)) == "invalid_output"
     value_of(worker.call("fetch", hit_id=hits[1]["hit_id"]))
