@@ -10,7 +10,7 @@ import pytest
 from ops.lab.control import LabControl
 from tests.fleet import Fleet, running_fleet, wait_until
 from tests.stores import rows, unread
-from tests.truth_calls import Worker, code_of, find, launched, output, value_of
+from tests.truth_calls import ENGINE, Worker, code_of, find, launched, output, value_of
 
 FINAL_SECONDS = 60
 REDELIVERY_SECONDS = 120
@@ -30,26 +30,32 @@ def is_unknown(worker: Worker, kind: str) -> bool:
     return bool(rows(worker.fleet, query, f"{worker.run}/{kind}/%"))
 
 
-def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet, lab: LabControl) -> None:
-    """M39, M40, M44, X1: a fetch in its body and a search at its engine; the redelivered messages send nothing."""
-    fleet = own_fleet
-    worker = launched(fleet)
+def stranded(worker: Worker, lab: LabControl) -> list[dict[str, Any]]:
+    """The hits of a run whose fetch is in its body and whose search is at its engine when all workers are killed."""
+    fleet = worker.fleet
     find(lab, f"https://counted.example/half/{worker.run}", "https://text.example/")
     hits = worker.hits()
-    lab.site("html.duckduckgo.com", site="mute")
+    lab.site(ENGINE, site="mute")
     worker.send("search", query="never answered")
     worker.send("fetch", hit_id=hits[0]["hit_id"])
     lab.await_requests(f"/half/{worker.run}")
-    wait_until(lambda: sum(lab.hits("html.duckduckgo.com").values()) >= 1, what="the engine was asked")
+    wait_until(lambda: sum(lab.hits(ENGINE).values()) >= 1, what="the engine was asked")
     struck = fleet.workers()
     for process in struck:
         process.kill()
     psutil.wait_procs(struck, timeout=10)  # until then a dying one may still be handed a message
     lab.release(worker.run)
-    asked = sum(lab.hits("html.duckduckgo.com").values())
+    return hits
+
+
+def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet, lab: LabControl) -> None:
+    """M39, M40, M44, X1: a fetch in its body and a search at its engine; the redelivered messages send nothing."""
+    fleet, worker = own_fleet, launched(own_fleet)
+    hits = stranded(worker, lab)
+    asked = sum(lab.hits(ENGINE).values())
     find(lab, "https://docs.example/")  # the engine would answer now
 
-    live: dict[str, Any] = worker.call("fetch", hit_id=hits[0]["hit_id"])
+    live = worker.call("fetch", hit_id=hits[0]["hit_id"])
     assert (live["outcome"], code_of(live)) == ("refused", "operation_in_progress")
     for kind in ("fetch", "search"):  # by the finalization task: nobody looks at them meanwhile
         wait_until(lambda kind=kind: is_unknown(worker, kind), seconds=FINAL_SECONDS, what=f"the {kind} is finalized")
@@ -59,7 +65,7 @@ def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet,
         assert (again["replayed"], again["error"]["retryable"]) == (True, False)
     wait_until(lambda: unread(fleet) == 0, seconds=REDELIVERY_SECONDS, what="the killed messages came back")
     assert len(lab.requests(f"/half/{worker.run}")) == 1
-    assert sum(lab.hits("html.duckduckgo.com").values()) == asked
+    assert sum(lab.hits(ENGINE).values()) == asked
 
     [web] = [entry for entry in worker.get()["source_coverage"] if entry["source"] == "web"]
     assert web["status"] == "partial"
