@@ -15,7 +15,8 @@ from broker.app import app
 from broker.ledger.engine import Ledger
 from broker.orders import read_order
 from schemas.context import Context
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, receipt_out
+from schemas.operation import Stored
 from schemas.tool import Tool
 from workers.hands import hands
 from workers.shift import serve
@@ -32,16 +33,18 @@ class Desk:
 
     context: Context
     call: str
+    task_id: str
     arguments_digest: str
     ledger: Ledger
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A tool's answer; `replayed` where it was given before."""
+    """A tool's answer; `replayed` where it was given before, `stored` where it has a receipt."""
 
     value: BaseModel
     replayed: bool = False
+    stored: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,16 @@ def _answer(
 ) -> Envelope:
     del started
     order = read_order(craft.tool, positional, named)
-    call = order.context.call or str(task.request.id)
-    desk = Desk(context=order.context, call=call, arguments_digest=order.digest(call), ledger=hands().ledger)
+    task_id = str(task.request.id)
+    call = order.context.call or task_id
+    digest = order.digest(call)
+    desk = Desk(context=order.context, call=call, task_id=task_id, arguments_digest=digest, ledger=hands().ledger)
     said = craft.perform(order.args, desk)
     return Envelope(
-        outcome="completed", tool=craft.tool.name, value=said.value.model_dump(mode="json"), replayed=said.replayed
+        outcome="completed",
+        tool=craft.tool.name,
+        operation=None if said.stored is None else said.stored.operation_id,
+        value=said.value.model_dump(mode="json"),
+        replayed=said.replayed,
+        receipt=None if said.stored is None else receipt_out(said.stored),
     )

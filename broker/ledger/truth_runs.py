@@ -12,6 +12,7 @@ from sqlalchemy import Engine, RowMapping, select, text
 from broker.ledger.statements import read, write
 from broker.ledger.truth_tables import TRUTH_OUTPUTS
 from schemas.errors import CallConflict, ContextChanged
+from schemas.operation import Ending, Request
 from schemas.receipt import canonical
 from schemas.truth import EXECUTION_SECONDS, Output, Run, RunState
 
@@ -47,14 +48,9 @@ END = text("""
 UPDATE truth_runs SET state = :state, code = :code, ended_at = clock_timestamp()
   WHERE id = :id AND ended_at IS NULL RETURNING id
 """)
-# One statement: the run is completed and its output is there, or neither.
 COMPLETE = text("""
-WITH moved AS (
-  UPDATE truth_runs SET state = 'completed', ended_at = clock_timestamp()
-    WHERE id = :id AND state = 'running' AND deadline_at > clock_timestamp() RETURNING id
-)
-INSERT INTO truth_outputs (run, body, sha256, submission_sha256, submitted_at)
-  SELECT id, :body, :sha256, :submission_sha256, clock_timestamp() FROM moved RETURNING run
+SELECT ledger_truth_complete(:run, :body, :sha256, :submission_sha256, CAST(:operation AS uuid), :key, :tool, :agent,
+  :step, :arguments_digest, :task_id, :receipt, :digest) AS done
 """)
 
 
@@ -105,15 +101,27 @@ def end_overdue(engine: Engine, limit: int = 500) -> int:
     return len(write(engine, END_ALL_OVERDUE, {"limit": limit, "code": OVERDUE_CODE}))
 
 
-def complete_run(engine: Engine, run_id: str, output: Output) -> bool:
-    """Whether this output completed the run, which it does once."""
+def complete_run(engine: Engine, run_id: str, output: Output, submission: Request, ending: Ending) -> bool:
+    """Whether this output completed the run, which it does once, with its receipt in the run's chain.
+
+    Shape: `ending.body` names the operation that it is the receipt of.
+    """
     values = {
-        "id": run_id,
+        "run": run_id,
         "body": output.body,
         "sha256": output.sha256,
         "submission_sha256": output.submission_sha256,
+        "operation": json.loads(ending.body)["operation"],
+        "key": submission.key,
+        "tool": submission.tool.name,
+        "agent": submission.context.agent,
+        "step": submission.context.step,
+        "arguments_digest": submission.arguments_digest,
+        "task_id": submission.task_id,
+        "receipt": ending.body,
+        "digest": ending.digest,
     }
-    return bool(write(engine, COMPLETE, values))
+    return bool(write(engine, COMPLETE, values)[0]["done"])
 
 
 def read_output(engine: Engine, run_id: str) -> Output | None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.context import SafeId
 from schemas.folder import CLAIMS_PER_FOLDER, RECEIPTS_PER_FOLDER, Claim, Folder, Sha256, Support
@@ -33,13 +33,20 @@ class PassageSelector(BaseModel):
     end: int = Field(ge=1)
 
 
+def _storable(passage: str) -> str:
+    if "\x00" in passage:
+        msg = "a passage holds no NUL, which no database keeps"
+        raise ValueError(msg)
+    return passage
+
+
 class Args(BaseModel):
     """A run's whole input. Claims and receipts that come with it are recorded in its folder first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     document: Document
-    passage: Annotated[str, StringConstraints(min_length=1)]
+    passage: Annotated[str, StringConstraints(min_length=1), AfterValidator(_storable)]
     selector: PassageSelector
     folder: SafeId
     claims: tuple[Claim, ...] | None = Field(default=None, max_length=CLAIMS_PER_FOLDER)

@@ -29,7 +29,8 @@ def test_run_goes_from_its_passage_to_one_staged_output(fleet: Fleet, lab: LabCo
     quote = {"kind": "web_fetch", "fetch_id": fetched[1]["fetch_id"], "relationship": "supports"}
     given = candidate(evidence=[quote | {"selector": {"exact": "It has two paragraphs"}}])
     coverage = [{"source": "web", "status": "searched"}, {"source": "selected_passage", "status": "searched"}]
-    receipt = value_of(worker.call("job_submit", output=output(candidates=[given], source_coverage=coverage)))
+    submitted = worker.call("job_submit", output=output(candidates=[given], source_coverage=coverage))
+    receipt = value_of(submitted)
     assert set(receipt) == {"ok", "schema", "analysis_run_id", "status", "output_sha256"}
     status = worker.status()
     assert (status["state"], status["output_sha256"]) == ("completed", receipt["output_sha256"])
@@ -38,8 +39,10 @@ def test_run_goes_from_its_passage_to_one_staged_output(fleet: Fleet, lab: LabCo
     position = entry["selector"][1]
     assert text[position["start"] : position["end"]] == "It has two paragraphs"
     chain = read_chain(fleet.ledger, worker.project, worker.run)
-    assert len(chain.links) == 5
+    assert [link.row.tool.rpartition("_")[2] for link in chain.links] == ["search"] * 2 + ["fetch"] * 3 + ["submit"]
     assert verify(chain) == ()
+    last = json.loads(chain.links[-1].body)
+    assert (last["output_sha256"], chain.links[-1].digest) == (status["output_sha256"], submitted["receipt"]["digest"])
     assert json.loads(chain.links[2].body)["value"] == fetched[0]
 
 

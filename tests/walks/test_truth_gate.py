@@ -1,15 +1,30 @@
 """Who may work on a run, and until when: sessions, states, the deadline, through the Celery door."""
 
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from broker.app import app
+from broker.ledger.truth_runs import move_run
 from ops.lab.control import LabControl
+from schemas.selector import Selector, Span, anchor
+from schemas.truth import RunState
 from tests.fleet import Fleet, wait_until
 from tests.stores import rows
-from tests.truth_calls import Worker, call, code_of, find, launched, output, prepare_arguments, prepared, value_of
+from tests.truth_calls import (
+    PASSAGE,
+    Worker,
+    call,
+    code_of,
+    find,
+    launched,
+    output,
+    prepare_arguments,
+    prepared,
+    value_of,
+)
 from tests.truth_runs import age, tamper
 
 CAPABILITIES: dict[str, dict[str, Any]] = {
@@ -217,6 +232,43 @@ def test_passage_is_bounded_when_a_run_is_prepared(fleet: Fleet, lab: LabControl
     assert (envelope["error"] or {}).get("code") == code
     stored = rows(fleet, "SELECT count(*) FROM truth_runs WHERE project = %s", context["project"])
     assert stored == [(0 if code else 1,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"passage": "x\x00y", "selector": {"start": 0, "end": 3}}, id="NUL"),
+        pytest.param({"passage": ""}, id="empty"),
+        pytest.param({"selector": {"start": 0, "end": 3}}, id="M17-position-of-another-length"),
+        pytest.param({"selector": {"exact": "other", "start": 0, "end": 66}}, id="M17-another-quote"),
+        pytest.param({"receipts": [{"span_id": "s", "claim_id": "c"}]}, id="M19-half-a-receipt"),
+        pytest.param({"url": "https://good.example/"}, id="M27-a-field-too-many"),
+    ],
+)
+def test_run_is_prepared_of_what_fits_together(fleet: Fleet, lab: LabControl, change: dict[str, Any]) -> None:
+    del lab
+    envelope = call(fleet, "truth_prepare", prepare_arguments() | change)
+    assert (envelope["outcome"], code_of(envelope)) == ("refused", "invalid_arguments")
+
+
+def test_launch_that_was_cut_short_is_taken_up_again(fleet: Fleet, lab: LabControl) -> None:
+    """M10: a worker died between the two moves of a launch."""
+    del lab
+    worker = prepared(fleet)
+    assert move_run(fleet.ledger, worker.run, RunState.PREPARED, RunState.LAUNCHING)
+    assert (worker.status()["status"], code_of(worker.call("search", query="x"))) == ("queued", "run_not_launched")
+    context = fleet.context(project=worker.project)
+    assert value_of(call(fleet, "truth_launch", {"run_id": worker.run}, context))["state"] == "running"
+
+
+def test_selector_leads_back_to_the_passage(fleet: Fleet, lab: LabControl) -> None:
+    """M17, X10: in its document, by position, by quote and by digest."""
+    del lab
+    document = f"Hear. {PASSAGE} So. {PASSAGE}"
+    target = prepared(fleet).get()["target"]
+    selector = Selector(exact=target["text"], **target["selector"])
+    assert anchor(document, selector) == Span(6, 6 + len(PASSAGE))
+    assert target["text_sha256"] == sha256(PASSAGE.encode()).hexdigest()
 
 
 def test_passage_that_json_escapes_is_refused_whole(fleet: Fleet, lab: LabControl) -> None:

@@ -8,5 +8,5 @@ from workers.truth.runs import submit
 @answers(TOOL)
 def cowork_truth_analysis_job_submit(args: Args, desk: Desk) -> Said:
     """Complete the run with its output. Raises: SessionForbidden, InvalidOutput, OutputConflict, RunTerminal."""
-    output, replayed = submit(desk, args.run_id, args.output)
-    return Said(Result(analysis_run_id=args.run_id, output_sha256=output.sha256), replayed=replayed)
+    output, stored, replayed = submit(desk, TOOL, args.run_id, args.output)
+    return Said(Result(analysis_run_id=args.run_id, output_sha256=output.sha256), replayed=replayed, stored=stored)

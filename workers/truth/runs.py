@@ -5,17 +5,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from broker.ledger.operations import find_ended
 from broker.ledger.truth_folders import import_folder, open_folder
 from broker.ledger.truth_records import read_record
 from broker.ledger.truth_runs import complete_run, end_run, move_run, prepare_run, read_output, read_run
 from schemas.errors import ContextChanged, ContextTooLarge, OutputConflict, PassageTooLarge, RunNotFound
 from schemas.folder import Folder
+from schemas.operation import Request, Stored
+from schemas.tool import Tool
 from schemas.truth import EXECUTION_SECONDS, Output, Run, RunState, own_id, session_of
 from schemas.truth_context import context_of, existing_truth, seal
 from schemas.truth_record import Coverage, Record, coverage_of
 from workers.desk import Desk
 from workers.truth.gate import open_run, owned_run, require_alive, require_running
-from workers.truth.submission import ground_of, normalise
+from workers.truth.submission import account, ground_of, normalise
 
 
 def record_folder(desk: Desk, name: str, folder: Folder) -> int:
@@ -99,23 +102,37 @@ def read_job(desk: Desk, run_id: str) -> dict[str, Any]:
     return context_of(run, _folder(desk, run), read_record(desk.ledger, run.project, run.id))
 
 
-def submit(desk: Desk, run_id: str, given: dict[str, Any]) -> tuple[Output, bool]:
-    """The output that completed the run, and whether it was there before. Raises: InvalidOutput, OutputConflict."""
+def submit(desk: Desk, tool: Tool, run_id: str, given: dict[str, Any]) -> tuple[Output, Stored | None, bool]:
+    """The output that completed the run, its receipt, and whether it was there before.
+
+    Raises: SessionForbidden, InvalidOutput, OutputConflict, as `require_running`.
+    """
     run = open_run(desk.ledger, run_id, desk.context)
     kept = read_output(desk.ledger, run.id)
     if kept is None:
         require_running(run)
     record = read_record(desk.ledger, run.project, run.id)
     output = normalise(given, ground_of(run, _folder(desk, run), record))
-    if kept is None and complete_run(desk.ledger, run.id, output):
-        return output, False
-    kept = kept or read_output(desk.ledger, run.id)
+    request = _submission(desk, tool, run)
+    done = kept is None and complete_run(desk.ledger, run.id, output, request, account(request, run, output))
+    kept = output if done else kept or read_output(desk.ledger, run.id)
     if kept is None:
         require_running(_again(desk, run))
         raise OutputConflict("The run was not completed by this output.")
     if kept.submission_sha256 != output.submission_sha256:
         raise OutputConflict("The run is completed with another output.", run=run.id)
-    return kept, True
+    return kept, find_ended(desk.ledger, run.project, request.key), not done
+
+
+def _submission(desk: Desk, tool: Tool, run: Run) -> Request:
+    return Request(
+        tool=tool,
+        context=desk.context.model_copy(update={"run": run.id}),
+        key=f"{run.id}/submit",
+        arguments_digest=desk.arguments_digest,
+        owner=desk.task_id,
+        task_id=desk.task_id,
+    )
 
 
 def _folder(desk: Desk, run: Run) -> Folder:

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
 from pydantic import ValidationError
 
 from schemas.errors import InvalidOutput, ReplayChanged
 from schemas.folder import Folder
-from schemas.receipt import canonical
+from schemas.operation import Ending, OperationState, Request
+from schemas.receipt import Sent, canonical, digest_of
 from schemas.selector import NotAnchored, Selector, anchor, stored_form
 from schemas.truth import OUTPUT_BYTES, Output, Run
 from schemas.truth_context import frozen, is_truncated
@@ -70,6 +72,38 @@ def normalise(given: dict[str, Any], ground: Ground) -> Output:
     if (size := len(body.encode())) > OUTPUT_BYTES:
         raise InvalidOutput("The output is too large.", limit_bytes=OUTPUT_BYTES, bytes=size)
     return Output(body=body, sha256=_sha256(body), submission_sha256=_sha256(canonical(submission)))
+
+
+def account(request: Request, run: Run, output: Output) -> Ending:
+    """The receipt of a submission: what was submitted, by digest, and which context it was made from.
+
+    It stands in the run's chain, so that an exported run says offline which output is its own.
+    """
+    context = request.context
+    body = canonical(
+        {
+            "agent": context.agent,
+            "arguments_sha256": request.arguments_digest,
+            "call": request.key,
+            "context_sha256": run.context_sha256,
+            "document": [],
+            "error": None,
+            "external_egress": False,
+            "hops": [],
+            "operation": str(uuid4()),
+            "output_sha256": output.sha256,
+            "project": context.project,
+            "receipt": "outrider/1",
+            "run": context.run,
+            "sent": Sent.NOT_SENT.value,
+            "state": OperationState.COMPLETED.value,
+            "step": context.step,
+            "tool": request.tool.name,
+        }
+    )
+    return Ending(
+        state=OperationState.COMPLETED, code=None, sent=Sent.NOT_SENT.value, body=body, digest=digest_of(body)
+    )
 
 
 def _read(given: dict[str, Any]) -> Submitted:

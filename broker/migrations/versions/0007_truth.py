@@ -16,6 +16,7 @@ ORDER = (
     "triggers",
     "ledger_truth_permit",
     "ledger_truth_import",
+    "ledger_truth_complete",
     "ledger_reserve",
     "ledger_settle",
 )

@@ -6,16 +6,19 @@ import psycopg2
 import pytest
 from sqlalchemy.exc import DBAPIError
 
+from broker.ledger.chains import read_chain
 from broker.ledger.engine import ledger_engine
 from broker.ledger.operations import admit, settle
 from broker.ledger.truth_folders import import_folder, open_folder
 from broker.ledger.truth_runs import complete_run, end_overdue, end_run, move_run, prepare_run, read_output, read_run
 from schemas import errors
+from schemas.findings import verify
 from schemas.folder import Claim, Folder
 from schemas.operation import Lease, Running
 from schemas.truth import Output, RunState
-from tests.ledger_calls import ending, failed, run_sql
+from tests.ledger_calls import ending, failed, request, run_sql
 from tests.truth_runs import age, draft, fetch_request, stored, tamper
+from workers.truth.submission import account
 
 STATES = ("prepared", "launching", "running", "completed", "unavailable", "failed")
 FORWARD = {
@@ -34,6 +37,13 @@ def ends(state):
 
 def output(body: str = "{}", submission: str = "b" * 64) -> Output:
     return Output(body=body, sha256="c" * 64, submission_sha256=submission)
+
+
+def complete(engine, run, number=0):
+    """Complete the run with an output that tells the number."""
+    one = request(key=f"{run.id}/submit", run=run.id)
+    told = output(f'{{"n":{number}}}')
+    return complete_run(engine, run.id, told, one, account(one, run, told))
 
 
 def moves(engine, run):
@@ -141,7 +151,7 @@ def test_overdue_run_cannot_be_completed_or_moved(ledger):
     for run in (running, waiting):
         age(ledger, run.id, 1_800)
 
-    assert not complete_run(ledger, running.id, output())
+    assert not complete(ledger, running)
     assert not move_run(ledger, waiting.id, RunState.PREPARED, RunState.LAUNCHING)
 
 
@@ -149,12 +159,14 @@ def test_one_of_many_outputs_completes_the_run(ledger, crowded):
     """M74, M80: 40 race with different outputs; one output, one end, no row of any folder."""
     run = stored(ledger)
 
-    won = crowded(lambda engine, number: complete_run(engine, run.id, output(f'{{"n":{number}}}')), 40)
+    won = crowded(lambda engine, number: complete(engine, run, number), 40)
 
     assert sum(won) == 1
     assert read_output(ledger, run.id).body == f'{{"n":{won.index(True)}}}'
     assert moves(ledger, run)[-1] == ("completed", None)
     assert run_sql(ledger, "SELECT count(*) FROM truth_folders") == [(0,)]
+    chain = read_chain(ledger, "p", run.id)
+    assert (len(chain.links), verify(chain)) == (1, ())
     assert not end_run(ledger, run.id, RunState.FAILED, "cancelled")
 
 
@@ -162,7 +174,7 @@ def test_one_of_many_outputs_completes_the_run(ledger, crowded):
 def test_output_is_final(ledger, statement):
     """M74"""
     run = stored(ledger)
-    assert complete_run(ledger, run.id, output())
+    assert complete(ledger, run)
     with pytest.raises(DBAPIError, match="row_is_final"):
         run_sql(ledger, statement)
 
