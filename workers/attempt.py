@@ -221,9 +221,10 @@ def _kept(attempt: Attempt, found: Found, hops: list[dict[str, Any]]) -> dict[st
     """What a receipt holds besides where the tool's text is kept: the very value, and whether any byte left."""
     if not attempt.tool.profile.text_kept:
         return {}
-    asked = any({"A", "AAAA"} & hop.get("dns", {}).keys() for hop in hops)
+    # A question to a nameserver leaves, and so does the greeting to a peer that is then not trusted (M67).
+    left = any("peer" in hop or {"A", "AAAA"} & hop.get("dns", {}).keys() for hop in hops)
     value = {} if found.value is None else {"value": found.value}
-    return {"external_egress": asked or any(hop["sent"] == Sent.SENT for hop in hops), **value}
+    return {"external_egress": left, **value}
 
 
 def _page_fields(page: Document) -> dict[str, Any]:

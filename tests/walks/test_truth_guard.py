@@ -103,6 +103,17 @@ def test_redirect_is_judged_as_the_first_place_was(fleet: Fleet, lab: LabControl
     assert {query["name"].rstrip(".") for query in lab.queries()} <= {name, "html.duckduckgo.com"}
 
 
+def test_byte_that_never_left_is_told_apart_from_one_that_did(fleet: Fleet, lab: LabControl) -> None:
+    """M67: an address in writing that nobody answers: no name was asked, no byte left."""
+    envelope = fetched(fleet, lab, "https://93.184.215.105/")
+    assert (envelope["outcome"], code_of(envelope), envelope["receipt"]["sent"]) == (
+        "failed",
+        "network_error",
+        "not_sent",
+    )
+    assert egress(fleet, envelope) is False
+
+
 def test_fifth_redirect_is_followed_and_every_place_is_told(fleet: Fleet, lab: LabControl) -> None:
     """M54, M60"""
     value = value_of(fetched(fleet, lab, "https://redirect.example/5"))

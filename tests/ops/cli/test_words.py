@@ -51,7 +51,7 @@ def test_every_command_teaches_by_an_example(words: tuple[str, ...], capsys: pyt
         (["fetch", "https://example.com/", "--format", "pdf"], "pdf"),
         (["call", "web_fetch", "--arguments", "{"], "is not JSON"),
         (["call", "web_fetch", "--arguments", "[]"], "must be a JSON object"),
-        (["call", "no_such_tool", "--arguments", "{}"], "there are: web_fetch"),
+        (["call", "no_such_tool", "--arguments", "{}"], "web_fetch, web_search"),
         (["nothing_like_it"], "No such command"),
         (["project", "show", "bad id!"], "'bad id!' is no id"),
         (["project", "set", "bad id!", "--enabled"], "'bad id!' is no id"),
