@@ -7,12 +7,16 @@ from typing import Any
 import psutil
 import pytest
 
+from broker import intake
+from broker.ledger.chains import read_chain
 from ops.lab.control import LabControl
+from schemas.findings import verify
 from tests.fleet import Fleet, running_fleet, wait_until
 from tests.stores import rows, unread
-from tests.truth_calls import ENGINE, Worker, code_of, find, launched, output, value_of
+from tests.truth_calls import ENGINE, Worker, call, code_of, find, launched, output, prepare_arguments, value_of
 
 FINAL_SECONDS = 60
+RUNS = 20
 REDELIVERY_SECONDS = 120
 
 
@@ -74,3 +78,28 @@ def test_killed_request_is_unknown_for_ever_and_never_repeated(own_fleet: Fleet,
     assert code_of(worker.call("job_submit", output=forged)) == "invalid_output"
     value_of(worker.call("fetch", hit_id=hits[1]["hit_id"]))
     assert value_of(worker.call("job_submit", output=output()))["status"] == "completed"
+
+
+def test_desk_that_is_killed_at_work_leaves_each_run_whole(own_fleet: Fleet, lab: LabControl) -> None:
+    """M10, M74: the care worker killed among preparations, launches and submissions; repeats find what was begun."""
+    del lab
+    fleet, given = own_fleet, output(summary="The same.")
+    workers = [launched(fleet) for _ in range(RUNS)]
+    contexts = [fleet.context(call=f"again-{number}") for number in range(RUNS)]
+    asked = [prepare_arguments() for _ in range(RUNS)]
+    for worker, arguments, context in zip(workers, asked, contexts, strict=True):
+        worker.send("job_submit", output=given)
+        intake.submit("truth_prepare", arguments, context)
+    query = "SELECT count(*) FROM truth_runs WHERE state = 'completed' OR call LIKE 'again-%%'"
+    wait_until(lambda: rows(fleet, query)[0][0] > 2, what="some are done")
+    [care] = fleet.processes("worker", "care@%h")
+    care.kill()
+    psutil.wait_procs([care], timeout=10)
+
+    for worker, arguments, context in zip(workers, asked, contexts, strict=True):
+        assert value_of(worker.call("job_submit", output=given))["status"] == "completed"
+        assert worker.status()["state"] == "completed"
+        assert verify(read_chain(fleet.ledger, worker.project, worker.run)) == ()
+        run = value_of(call(fleet, "truth_prepare", arguments, context))["run_id"]
+        assert rows(fleet, "SELECT id FROM truth_runs WHERE call = %s", context["call"]) == [(run,)]
+    assert rows(fleet, "SELECT count(*) FROM truth_outputs") == [(RUNS,)]
