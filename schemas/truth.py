@@ -103,6 +103,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A state that a run came to."""
+
+    state: RunState
+    code: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """A run's one submission, normalised. Shape: `body` is canonical JSON; the digests are hex SHA-256.
 

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Engine, RowMapping, select, text
 
 from broker.ledger.statements import read, write
-from broker.ledger.truth_tables import TRUTH_OUTPUTS
+from broker.ledger.truth_tables import TRUTH_MOVES, TRUTH_OUTPUTS
 from schemas.errors import CallConflict, ContextChanged
 from schemas.operation import Ending, Request
 from schemas.receipt import canonical
-from schemas.truth import EXECUTION_SECONDS, Output, Run, RunState
+from schemas.truth import EXECUTION_SECONDS, Move, Output, Run, RunState
 
 OVERDUE_CODE = "execution_deadline_exceeded"
 
@@ -84,6 +84,13 @@ def read_run(engine: Engine, run_id: str) -> Run | None:
         write(engine, END_OVERDUE, {"id": run_id, "code": OVERDUE_CODE})
         rows = read(engine, LOOK, {"id": run_id})
     return _run(rows[0]) if rows else None
+
+
+def read_moves(engine: Engine, run_id: str) -> tuple[Move, ...]:
+    """Each state that the run came to, in order."""
+    table = TRUTH_MOVES.c
+    rows = read(engine, select(table.state, table.code, table.at).where(table.run == run_id).order_by(table.at))
+    return tuple(Move(state=RunState(row["state"]), code=row["code"], at=row["at"]) for row in rows)
 
 
 def move_run(engine: Engine, run_id: str, came_from: RunState, to: RunState) -> bool:

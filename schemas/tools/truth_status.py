@@ -18,6 +18,16 @@ class Args(BaseModel):
     run_id: RunId
 
 
+class MoveOut(BaseModel):
+    """A state that the run came to. Shape: `at` is UTC, ISO 8601."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    state: str
+    code: str | None
+    at: str
+
+
 class Result(BaseModel):
     """The run as it stands.
 
@@ -35,6 +45,7 @@ class Result(BaseModel):
     created_at: str
     deadline_at: str
     ended_at: str | None
+    moves: tuple[MoveOut, ...]
     source_coverage: tuple[Coverage, ...]
     output_sha256: str | None = None
     output: dict[str, Any] | None = None

@@ -75,6 +75,17 @@ def test_a_tool_carries_the_name_of_its_file_and_of_its_profile() -> None:
         assert tool.profile in PROFILES
 
 
+def test_a_truth_session_has_four_capabilities_and_no_others() -> None:
+    """M1, M2: the names are the documents', and nothing of them is kept under a caller's own word."""
+    sessions = {name: tool for name, tool in catalogue().items() if tool.audience == "truth_session"}
+    parts = ("fetch", "job_get", "job_submit", "search")
+    assert list(sessions) == [f"cowork_truth_analysis_{part}" for part in parts]
+    assert {tool.kept_by for tool in sessions.values()} == {"run", "nobody"}
+    assert all(
+        "context" not in tool.args.model_fields and "url" not in tool.args.model_fields for tool in sessions.values()
+    )
+
+
 def test_error_codes_are_the_contract_s_when_listed() -> None:
     """DESIGN section 6: codes are stable. A leaf without a code of its own would answer `internal` by accident."""
     pending, codes = [errors.OutriderError], {}

@@ -37,6 +37,7 @@ def test_run_goes_from_its_passage_to_one_staged_output(fleet: Fleet, lab: LabCo
     receipt, status = value_of(submitted), worker.status()
     assert set(receipt) == {"ok", "schema", "analysis_run_id", "status", "output_sha256"}
     assert (status["state"], status["output_sha256"]) == ("completed", receipt["output_sha256"])
+    assert [move["state"] for move in status["moves"]] == ["prepared", "launching", "running", "completed"]
     assert coverage_of(status) == {"selected_passage": "searched", "existing_truth": "supplied", "web": "searched"}
     text = fetched[1]["exact_text"]
     assert fetched[1]["text_sha256"] == sha256(text.encode()).hexdigest()

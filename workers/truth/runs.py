@@ -1,24 +1,34 @@
 """Runs at the desk: prepared, launched, looked at, ended; worked on by their session."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from broker.ledger.operations import find_ended
 from broker.ledger.truth_folders import import_folder, open_folder
 from broker.ledger.truth_records import read_record
-from broker.ledger.truth_runs import complete_run, end_run, move_run, prepare_run, read_output, read_run
+from broker.ledger.truth_runs import complete_run, end_run, move_run, prepare_run, read_moves, read_output, read_run
 from schemas.errors import ContextChanged, ContextTooLarge, OutputConflict, PassageTooLarge, RunNotFound
 from schemas.folder import Folder
 from schemas.operation import Request, Stored
 from schemas.tool import Tool
-from schemas.truth import EXECUTION_SECONDS, Output, Run, RunState, own_id, session_of
+from schemas.truth import EXECUTION_SECONDS, Move, Output, Run, RunState, own_id, session_of
 from schemas.truth_context import context_of, existing_truth, seal
 from schemas.truth_record import Coverage, Record, coverage_of
 from workers.desk import Desk
 from workers.truth.gate import open_run, owned_run, require_alive, require_running
 from workers.truth.submission import account, ground_of, normalise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A run as it stands: how it came there, what its receipts cover, and its output where there is one."""
+
+    run: Run
+    moves: tuple[Move, ...]
+    coverage: tuple[Coverage, ...]
+    output: Output | None
 
 
 def record_folder(desk: Desk, name: str, folder: Folder) -> int:
@@ -76,17 +86,17 @@ def launch(desk: Desk, run_id: str) -> Run:
     return require_running(_again(desk, run))
 
 
-def look(desk: Desk, run_id: str) -> tuple[Run, tuple[Coverage, ...], Output | None]:
-    """A run of the orchestrator's project as it stands, with its coverage and its output."""
+def look(desk: Desk, run_id: str) -> Standing:
+    """Where a run of the orchestrator's project stands. Raises: RunNotFound, ContextChanged, ReplayChanged."""
     run = owned_run(desk.ledger, run_id, desk.context)
-    truth = existing_truth(_folder(desk, run))
-    truncated = truth["claims_truncated"] or truth["receipts_truncated"]
-    record = read_record(desk.ledger, run.project, run.id)
     output = read_output(desk.ledger, run.id)
     if output is not None:
-        said = json.loads(output.body)["source_coverage"]
-        return run, tuple(Coverage(**entry) for entry in said), output
-    return run, coverage_of(record, truncated=truncated), None
+        coverage = tuple(Coverage(**entry) for entry in json.loads(output.body)["source_coverage"])
+    else:
+        truth = existing_truth(_folder(desk, run))
+        truncated = truth["claims_truncated"] or truth["receipts_truncated"]
+        coverage = coverage_of(read_record(desk.ledger, run.project, run.id), truncated=truncated)
+    return Standing(run=run, moves=read_moves(desk.ledger, run.id), coverage=coverage, output=output)
 
 
 def end(desk: Desk, run_id: str, state: RunState, code: str) -> Run:
