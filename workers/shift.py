@@ -121,8 +121,11 @@ def refusal(tool: str, error: OutriderError) -> Envelope:
 
 
 def _note(tool: Tool, named: dict[str, Any]) -> None:
-    """Count a call that left no operation, for its agent's summary (M152). An accepted call has left one."""
-    if (context := asker(named)) is not None:
+    """Count a call that left no operation, for its agent's summary (M152). An accepted call has left one.
+
+    What a truth run's session or an orchestrator asks is none of an agent's searches and fetches.
+    """
+    if tool.kept_by == "call" and (context := asker(named)) is not None:
         note_refusal(hands().ledger, context, tool.profile.family)
 
 
