@@ -60,9 +60,9 @@ def read_authority(bearer: Token, meta: Mapping[str, Any], now: datetime) -> Aut
 def tools_of(ledger: Ledger, authority: Authority) -> tuple[Tool, ...]:
     """The tools that this identity has now. Order: by name. Raises: LedgerUnavailable."""
     if authority.session:
-        return tuple(tool for tool in catalogue().values() if tool.category == "cowork")
+        return tuple(tool for tool in catalogue().values() if tool.audience == "truth_session")
     families = _families(ledger, authority)
-    return tuple(tool for tool in catalogue().values() if tool.category == "web" and tool.profile.family in families)
+    return tuple(tool for tool in catalogue().values() if tool.audience == "agents" and tool.profile.family in families)
 
 
 def insist(ledger: Ledger, authority: Authority, tool: Tool) -> None:

@@ -90,7 +90,7 @@ def test_project_and_agent_are_never_the_client_s():
 
 def test_tools_are_those_of_the_granted_families(open_ledger):
     authority = read_authority(bearer(), {}, NIGHT)
-    web = {tool.name for tool in catalogue().values() if tool.category == "web"}
+    web = {tool.name for tool in catalogue().values() if tool.audience == "agents"}
     assert {tool.name for tool in tools_of(open_ledger, authority)} == web
     save_tool_list(open_ledger, "p", "a", ("search",), actor="tests")
     left = tools_of(open_ledger, authority)
@@ -107,7 +107,7 @@ def test_unknown_project_and_agent_have_no_tools(open_ledger):
 def test_session_has_its_own_category_and_nothing_of_the_web(open_ledger):
     """M2: whatever its agent is granted."""
     authority = read_authority(bearer(run="r", session="r-cowork-truth-analysis"), {}, NIGHT)
-    assert [tool.name for tool in tools_of(open_ledger, authority) if tool.category != "cowork"] == []
+    assert [tool.name for tool in tools_of(open_ledger, authority) if tool.audience != "truth_session"] == []
     with pytest.raises(CapabilityForbidden):
         insist(open_ledger, authority, catalogue()["web_fetch"])
 
