@@ -15,6 +15,7 @@ from ops.cli import (
     proving,
     serving,
     state,
+    truth,
 )
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts

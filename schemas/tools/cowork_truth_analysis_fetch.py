@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.context import SafeId
 from schemas.profiles import TRUTH_FETCH
-from schemas.tool import Tool
+from schemas.tool import Effects, Tool
 from schemas.truth import WEB_COST, RunId
 
 
@@ -79,6 +79,7 @@ TOOL = Tool(
     args=Args,
     result=Result,
     audience="truth_session",
+    effects=Effects(read_only=False, idempotent=True),
     kept_by="run",
     description=(
         "Fetch one search hit of this Truth-analysis run and keep its exact text as a receipt: at most five hits a "

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.profiles import DESK
-from schemas.tool import Tool
+from schemas.tool import Effects, Tool
 from schemas.truth import RunId
 from schemas.truth_record import Coverage
 
@@ -48,6 +48,7 @@ TOOL = Tool(
     args=Args,
     result=Result,
     audience="truth_session",
+    effects=Effects(read_only=False, idempotent=True, open_world=False),
     kept_by="nobody",
     description=(
         "Read the exact frozen passage, bounded Truth context, research limits and the only accepted output schema of "

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.profiles import DESK
-from schemas.tool import Tool
+from schemas.tool import Effects, Tool
 from schemas.truth import RunId
 
 
@@ -37,6 +37,7 @@ TOOL = Tool(
     args=Args,
     result=Result,
     audience="truth_session",
+    effects=Effects(read_only=False, idempotent=True, open_world=False),
     kept_by="nobody",
     description=(
         "Submit the output of this Truth-analysis run, once: at most 20 claim candidates with 10 pieces of evidence "

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from schemas.profiles import TRUTH_SEARCH
-from schemas.tool import Tool
+from schemas.tool import Effects, Tool
 from schemas.truth import QUERY_CHARS, WEB_COST, RunId
 
 _UNSEEN = frozenset({"Cc", "Cf"})
@@ -76,6 +76,7 @@ TOOL = Tool(
     args=Args,
     result=Result,
     audience="truth_session",
+    effects=Effects(read_only=False, idempotent=True),
     kept_by="run",
     description=(
         "Search the public web for this Truth-analysis run: at most three queries, five hits each. Hits and snippets "
