@@ -17,6 +17,7 @@ from ops.cli.run import app
 HOUSE = Path(__file__).resolve().parents[3]
 RULES = HOUSE / "ops" / "alerts" / "outrider.yml"
 PAGES = sorted((HOUSE / "ops" / "runbooks").glob("*.md"))
+PROCEDURES = sorted((HOUSE / "ops" / "runbooks" / "procedures").glob("*.md"))  # what is done without an alert
 COMMAND = re.compile(r"`(outrider [^`]*)`")
 
 
@@ -39,9 +40,14 @@ def test_every_runbook_belongs_to_one_alert() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_runbook_tells_what_to_check_and_do_with_commands_that_exist(page: Path) -> None:
+def test_runbook_tells_what_to_check_before_what_to_do(page: Path) -> None:
     text = page.read_text()
     assert text.index("\n## Check\n") < text.index("\n## Do\n")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *PROCEDURES], ids=lambda page: page.stem)
+def test_commands_and_pages_that_a_runbook_names_exist(page: Path) -> None:
+    text = page.read_text()
     for name in re.findall(r"\]\(([^)]+)\)", text):
         assert (page.parent / name).is_file()
     for line in COMMAND.findall(text):
