@@ -52,7 +52,7 @@ def test_commands_and_pages_that_a_runbook_names_exist(page: Path) -> None:
         assert (page.parent / name).is_file()
     for line in COMMAND.findall(text):
         parse(shlex.split(line)[1:])
-    assert max(len(line) for line in text.splitlines()) <= 120
+    assert max(len(line) for line in text.splitlines() if not line.startswith("|")) <= 120
 
 
 def parse(words: list[str]) -> None:
