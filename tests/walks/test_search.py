@@ -1,6 +1,7 @@
 """web_search from the message to the receipt: what each kind of answer of the provider gives, in one request."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -223,16 +224,32 @@ def test_cookie_of_the_provider_is_not_brought_back(fleet: Fleet, lab: LabContro
     assert "Cookie" not in {name for name, _ in seen_by_the_engine(fleet.search("words"))["headers"]}
 
 
-def test_settings_saved_during_a_search_withhold_its_results(fleet: Fleet, lab: LabControl) -> None:
-    """M138, M139: any save will do, also one that changes nothing."""
-    lab.site(HOST, site="wire", replies=[{"body": FOUND, "delay_ms": 6_000}])
-    project = fleet.project()
-    handle = intake.submit("web_search", {"query": "words"}, fleet.context(project=project))
+@pytest.mark.parametrize(
+    "switches",
+    [
+        pytest.param([False], id="M138-revoked"),
+        pytest.param([False, True], id="M139-off-and-on-again-before-it-ends"),
+        pytest.param([True], id="M139-saved-unchanged"),
+    ],
+)
+def test_settings_saved_during_a_search_withhold_its_results(
+    fleet: Fleet, lab: LabControl, switches: list[bool]
+) -> None:
+    """M138, M139, issue 4: any save will do; the search had come in full, and the next goes by what holds then."""
+    lab.site(HOST, site="wire", replies=[{"body": FOUND, "delay_ms": 4_000}, {"body": FOUND}])
+    context = fleet.context(project=fleet.project())
+    handle = intake.submit("web_search", {"query": "words"}, context)
     wait_until(lab.hits, seconds=30, what="the request at the provider")
-    save_project(fleet.ledger, read_project(fleet.ledger, project), actor="test")
+    for enabled in switches:
+        save_project(fleet.ledger, replace(read_project(fleet.ledger, context["project"]), enabled=enabled), actor="t")
     envelope = fleet.reply(handle)
     assert (envelope["outcome"], envelope["error"]["code"], envelope["value"]) == ("failed", "settings_changed", None)
     assert envelope["receipt"]["sent"] == "sent"
+    after = fleet.search("words", context=context)
+    if switches[-1]:
+        assert after["value"]["budget"] == {"step": 18, "run": 98}
+    else:
+        assert (after["outcome"], after["error"]["code"]) == ("refused", "capability_disabled")
 
 
 def test_repeated_search_answers_from_the_ledger_and_sends_nothing(fleet: Fleet, lab: LabControl) -> None:

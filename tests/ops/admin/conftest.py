@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,10 +51,10 @@ class Admin:
         return self.ask(method, f"/api/admin/projects/{path}", token, **more)
 
 
-@pytest.fixture(scope="session")
-def admin_port(migrated_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of one server for all tests of the session."""
-    port, home = ports._any_free(), tmp_path_factory.mktemp("admin")
+@contextmanager
+def serving(migrated_url: str, home: Path, **more: str) -> Iterator[int]:
+    """The port of a server that runs during the block. `more` is its environment's."""
+    port = ports._any_free()
     told = environment(home) | {
         "OUTRIDER_DATABASE_URL": migrated_url,
         "OUTRIDER_BROKER_URL": "redis://127.0.0.1:1/0",
@@ -60,7 +62,7 @@ def admin_port(migrated_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     }
     with (home / "admin.log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ops.admin"], cwd=HOUSE, env=told, stdout=log, stderr=subprocess.STDOUT
+            [sys.executable, "-m", "ops.admin"], cwd=HOUSE, env=told | more, stdout=log, stderr=subprocess.STDOUT
         )
     try:
         wait_until(lambda: not ports.is_free(port) or process.poll() is not None, "the admin server listens")
@@ -69,6 +71,13 @@ def admin_port(migrated_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def admin_port(migrated_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of one server for all tests of the session."""
+    with serving(migrated_url, tmp_path_factory.mktemp("admin")) as port:
+        yield port
 
 
 @pytest.fixture
