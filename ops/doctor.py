@@ -26,6 +26,7 @@ from schemas.destination import Destination
 from schemas.errors import Broken, OutriderError
 from schemas.pin import Lookup
 from schemas.profiles import WEB_FETCH
+from workers.hands import provider_of
 from workers.net.resolve import Resolver
 
 State = Literal["ok", "warn", "FAIL"]
@@ -68,6 +69,7 @@ def examine(settings: Settings, hosts: tuple[str, ...], say: Callable[[str], Non
     yield _home(settings)
     yield from _stores(settings, say)
     yield _certificates(settings)
+    yield _search(settings)
     yield from _names(settings, hosts)
 
 
@@ -174,6 +176,16 @@ def _certificates(settings: Settings) -> Finding:
     if count == 0:
         return Finding("certificates", "FAIL", f"{bundle} holds none", "check OUTRIDER_CA_FILE")
     return Finding("certificates", "ok", f"{count} authorities in {bundle}")
+
+
+def _search(settings: Settings) -> Finding:
+    """By the settings alone: a question would tell the provider something, and cost a place under its limits."""
+    try:
+        provider = provider_of(settings)
+    except ValueError as error:
+        todo = "set OUTRIDER_SEARXNG_URL to a public https address, or leave OUTRIDER_SEARCH_PROVIDER unset"
+        return Finding("search", "FAIL", str(error), todo)
+    return Finding("search", "ok", f"{provider.name} at {provider.endpoint.origin()}")
 
 
 def _names(settings: Settings, hosts: tuple[str, ...]) -> Iterator[Finding]:

@@ -41,12 +41,12 @@ def _hands_of(_pid: int) -> Hands:
         ledger=ledger_engine(found.require_database_url(), size=app.conf.worker_concurrency),
         road=road(nameservers=found.nameserver_list(), ca_file=found.ca_file),
         extraction=ExtractionPool(_EXTRACTORS),
-        search=_provider(found),
+        search=provider_of(found),
     )
 
 
-def _provider(found: Settings) -> Provider:
-    """The deployment's one search provider: no other stands in for it. Raises: EndpointUnfit."""
+def provider_of(found: Settings) -> Provider:
+    """The deployment's one search provider: no other stands in for it. Raises: ValueError, which says why."""
     return searxng_at(found.require_searxng_url()) if found.search_provider == "searxng" else DUCKDUCKGO
 
 

@@ -150,6 +150,7 @@ def test_the_doctor_without_a_network_says_what_to_do(home: Path) -> None:
     assert "OUTRIDER_NAMESERVERS" in found["network"]["todo"]
     assert found["workers"]["state"] == "warn"
     assert {"python", "clock", "home", "stack", "durability", "schema", "broker", "result store"} < set(found)
+    assert (found["search"]["state"], found["search"]["seen"]) == ("ok", "duckduckgo at https://html.duckduckgo.com")
 
 
 def test_the_doctor_names_a_database_that_is_away_without_its_password(home: Path) -> None:
@@ -158,3 +159,26 @@ def test_the_doctor_names_a_database_that_is_away_without_its_password(home: Pat
     assert ended.returncode == 1
     assert "FAIL  database: " in ended.stdout
     assert "canary-password" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "state", "said"),
+    [
+        ("https://searx.example/", "ok", "searxng at https://searx.example"),
+        ("", "FAIL", "OUTRIDER_SEARCH_PROVIDER=searxng needs OUTRIDER_SEARXNG_URL"),
+        ("http://searx.example/", "FAIL", "OUTRIDER_SEARXNG_URL is https://HOST/ with no query"),
+        ("https://192.168.0.1/", "FAIL", "OUTRIDER_SEARXNG_URL is not a public https address: blocked_address"),
+        ("https://me:canary@searx.example/", "FAIL", "not a public https address: credentials_in_url"),
+    ],
+    ids=["fit", "not-named", "not-https", "not-public", "credentials"],
+)
+def test_the_doctor_checks_the_search_provider_that_was_chosen(home: Path, url: str, state: str, said: str) -> None:
+    """Issue 4: by its settings alone, which a worker refuses to start with when they are unfit; nobody is asked."""
+    away = {"OUTRIDER_DATABASE_URL": "postgresql://me@127.0.0.1:1/ledger"}  # no stack is started for it
+    chosen = {"OUTRIDER_SEARCH_PROVIDER": "searxng", "OUTRIDER_SEARXNG_URL": url}
+    ended = outrider("doctor", "--json", home=home, **away, **chosen)
+    [search] = [finding for finding in json.loads(ended.stdout) if finding["name"] == "search"]
+    assert search["state"] == state
+    assert said in search["seen"]
+    assert "canary" not in ended.stdout + ended.stderr
+    assert bool(search["todo"]) is (state == "FAIL")
