@@ -7,10 +7,12 @@ from uuid import uuid4
 import pytest
 import requests
 
+from broker.ledger.operations import find_ended
 from broker.ledger.tokens import Wanted, create_token
 from ops.lab.control import LabControl
 from schemas.grants import PERMISSIONS
 from tests.fleet import Fleet, wait_until
+from tests.stores import rows
 
 START_SECONDS = 30
 Ask = Callable[..., requests.Response]
@@ -74,6 +76,28 @@ def test_save_during_a_fetch_makes_its_reply_settings_changed(
     assert envelope["receipt"]["sent"] == "sent"
     after = fleet.fetch("https://text.example/", context=context | {"step": "next"})
     assert after["outcome"] == ("completed" if saves[-1]["enabled"] else "refused")
+
+
+def test_what_was_returned_before_a_save_stays(fleet: Fleet, lab: LabControl, ask: Ask) -> None:
+    """M140: a reply that was given is its caller's, also when it is read after the project was closed."""
+    context = fleet.context(project=fleet.project(), call=f"kept-{uuid4().hex[:8]}")
+    handle = fleet.send("https://text.example/", context=context)
+    wait_until(lambda: find_ended(fleet.ledger, context["project"], context["call"]), seconds=START_SECONDS)
+    assert ask("PUT", f"{context['project']}/web-search", json={"enabled": False, "agents": []}).status_code == 200
+    envelope = fleet.reply(handle)
+    assert (envelope["outcome"], bool(envelope["value"]["content"])) == ("completed", True)
+    assert find_ended(fleet.ledger, context["project"], context["call"]).state == "completed"
+    assert sum(lab.hits("text.example").values()) == 1
+
+
+def test_nothing_is_loaded_that_no_agent_asked_for(fleet: Fleet, lab: LabControl, ask: Ask) -> None:
+    """M82: enabling a project and beginning an execution searches nothing, fetches nothing, and asks no DNS."""
+    project = f"p-{uuid4().hex[:8]}"
+    ask("PUT", f"{project}/web-search", json={"enabled": True, "fetchEnabled": True, "agents": ["cli"]})
+    given = ask("PUT", f"{project}/runs/r/steps/s/agents/cli/execution").json()["data"]
+    assert set(given["tools"]) == {"web_search", "web_fetch"}
+    assert rows(fleet, "SELECT FROM operations WHERE project = %s", project) == []
+    assert (lab.queries(), lab.requests(), sum(lab.hits().values())) == ([], [], 0)
 
 
 def test_new_project_is_opened_over_the_api_and_served(fleet: Fleet, lab: LabControl, ask: Ask) -> None:

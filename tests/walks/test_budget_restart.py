@@ -43,6 +43,7 @@ class Run:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet, self.project, self.run = fleet, fleet.project(), f"r-{uuid4().hex[:8]}"
+        self.left: dict[str, list[int]] = {"search": [], "fetch": []}  # of the run, as the replies said
 
     def child(self, step: int | str) -> dict[str, str]:
         return self.fleet.context(project=self.project, run=self.run, step=f"s-{step}")
@@ -52,6 +53,7 @@ class Run:
         while True:
             envelope = self._ask(family, self.child(step))
             if (envelope["error"] or {}).get("code") not in BUSY:
+                self.left[family] += [envelope["value"]["budget"]["run"]] if envelope["value"] else []
                 return envelope
 
     def _ask(self, family: str, context: dict[str, str]) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def strike(fleet: Fleet) -> None:
 
 
 def test_budgets_hold_for_parallel_children_across_a_restart_of_everything(own_fleet: Fleet, lab: LabControl) -> None:
-    """M142, M143, M146, M151, issue 4: 20 and 40 a step, 100 and 200 a run, half of them before the blow.
+    """M92, M142, M143, M146, M151, issue 4: 20 and 40 a step, 100 and 200 a run, half of them before the blow.
 
     One fetch is under way when it falls: it was reserved, so it is spent, though nobody will ever know how it ended.
     """
@@ -105,6 +107,8 @@ def test_budgets_hold_for_parallel_children_across_a_restart_of_everything(own_f
     keys = [(family, step) for family, quota in quotas.items() for step in range(quota.run_max // quota.step_max)]
     half = {key: quotas[key[0]].step_max // 2 for key in keys}
     assert run.spend(half) == {key: Counter({None: calls}) for key, calls in half.items()}
+    for family, quota in quotas.items():  # M92: what was left at each one's own admission, whoever asked beside it
+        assert sorted(run.left[family]) == list(range(quota.run_max // 2, quota.run_max))
     own_fleet.send("https://counted.example/hold/blow", context=run.child(0))
     lab.await_requests("/hold/blow")
 

@@ -1,13 +1,15 @@
 """Rows of the mission that no other walk tells by itself: what a fetch leaves alone, counts, publishes and proves."""
 
 import json
+import subprocess
+import sys
 from hashlib import sha256
 
 import psycopg2
 import pytest
 from psycopg2 import sql
 
-from broker.ledger.projects import read_project, save_project
+from broker.ledger.projects import Project, save_project
 from broker.ledger.receipts import read_receipt
 from ops.lab.control import LabControl
 from tests.fleet import Fleet
@@ -80,15 +82,27 @@ def test_fetch_leaves_nothing_but_its_own_books(fleet: Fleet, lab: LabControl) -
     assert grown <= books | {"tally_mark", "tally_ends", "tally_times"}  # an exporter that begins counts
 
 
+SHELL = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
+
+
 def test_permissions_of_one_project_change_no_other_capability(fleet: Fleet, lab: LabControl) -> None:
-    """M159: after fetch is disabled for a project, another project's fetch goes on as before."""
-    del lab
+    """M159: with both tools taken from a project, other projects go on, and so does the network of its shell."""
+    lab.site("shell.example", site="page", type="text/plain", body="What a shell may read.")
     closed, other = fleet.project(), fleet.project()
-    project = read_project(fleet.ledger, closed)
-    save_project(fleet.ledger, type(project)(id=closed, enabled=True, agents=("cli",)), actor="test")
-    refused = fleet.fetch("https://good.example/", context=fleet.context(project=closed))
-    assert refused["error"]["code"] == "capability_disabled"
-    assert fleet.fetch("https://good.example/", context=fleet.context(project=other))["outcome"] == "completed"
+    save_project(fleet.ledger, Project(id=closed, agents=("cli",)), actor="test")
+    for call in (fleet.fetch, fleet.search):
+        refused = call("https://good.example/", context=fleet.context(project=closed))
+        assert refused["error"]["code"] == "capability_disabled"
+        assert call("https://good.example/", context=fleet.context(project=other))["outcome"] == "completed"
+    shell = subprocess.run(
+        [sys.executable, "-c", SHELL, "http://shell.example/"],
+        env=fleet.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert shell.stdout.strip() == "What a shell may read."
 
 
 def row_counts(fleet: Fleet) -> dict[str, int]:
