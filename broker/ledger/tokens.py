@@ -12,7 +12,7 @@ from hashlib import sha256
 from sqlalchemy import Engine, RowMapping, text
 
 from broker.ledger.statements import read, write
-from schemas.grants import TOOLS, Claim, Permission
+from schemas.grants import FLEET, TOOLS, Claim, Permission
 
 PREFIX = "outrider_"  # so that scanners of leaked secrets know one when they see it
 TOKEN_BYTES = 32
@@ -72,7 +72,12 @@ class Token:
         return f"token:{self.id}:{self.name}"
 
     def covers(self, permission: Permission, project_id: str | None = None) -> bool:
-        """Whether it carries the permission, for this project where one is named."""
+        """Whether it carries the permission, for this project where one is named.
+
+        A token of one project watches no fleet, whatever it carries: what the fleet does names the other projects.
+        """
+        if permission == FLEET and self.project is not None:
+            return False
         return permission in self.permissions and (project_id is None or self.project in {None, project_id})
 
 

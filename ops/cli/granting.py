@@ -57,15 +57,14 @@ def create(  # noqa: PLR0913 - a command has as many as its options
 ) -> None:
     """Make a token, and print it: once, for only its digest is kept.
 
-    It logs a person in to the admin pages, and a program in to the API. Without --permission it may save settings and
-    watch the fleet. With --agent and --project it is an agent's, for the MCP gateway.
+    It logs a person in to the admin pages, and a program in to the API. Without --permission it may save settings, and
+    watch the fleet unless it is for one project. With --agent and --project it is an agent's, for the MCP gateway.
 
     Example: outrider token create alice --permission project.web-search.manage --project research --expires 30d
     """
     scope = None if project is None else safe(project)
     if (claim := _claim(agent, run, step)) is None:
-        given = (MANAGE, FLEET) if permission is None else permission
-        permissions: tuple[Permission, ...] = tuple(one for one in PERMISSIONS if one in given)
+        permissions = _permissions(permission, scope)
         wanted = Wanted(name=name, permissions=permissions, project=scope, seconds=seconds_in(expires))
     elif scope is None or permission is not None:
         why = "an agent's token is for one project, and for tools alone: give --project and no --permission"
@@ -79,6 +78,15 @@ def create(  # noqa: PLR0913 - a command has as many as its options
         return
     say(f"{made.id} for {made.name}: {_scope(made)}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. Shown this once:")
     give(secret)
+
+
+def _permissions(asked: list[str] | None, scope: str | None) -> tuple[Permission, ...]:
+    """What a person's or a program's token carries. Raises: typer.BadParameter for the fleet with one project."""
+    if scope is not None and FLEET in (asked or ()):
+        why = f"{FLEET} is for tokens of every project: what the fleet does names them all"
+        raise typer.BadParameter(why, param_hint="--permission")
+    wanted = asked or ((MANAGE, FLEET) if scope is None else (MANAGE,))
+    return tuple(one for one in PERMISSIONS if one in wanted)
 
 
 @token.command("list")

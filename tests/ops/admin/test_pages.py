@@ -153,19 +153,27 @@ def test_operations_page_tells_of_a_fleet_that_is_away(reader: Page, manager: st
     expect(reader.get_by_text("Flower is not run by this stack")).to_be_visible()
 
 
-@pytest.mark.parametrize("permission", [RUNS, FLEET, MANAGE])
-def test_pages_open_to_their_permission_alone(reader: Page, make_token: Callable[..., str], permission: str) -> None:
+@pytest.mark.parametrize(
+    ("permission", "project", "opened"),
+    [
+        pytest.param(RUNS, None, set(), id="an-orchestrator-s"),
+        pytest.param(MANAGE, "other", {"/admin/projects"}, id="another-project-s"),
+        pytest.param(MANAGE, "X", {"/admin/projects", SETTINGS, "/admin/projects/X"}, id="the-project-s"),
+        pytest.param(FLEET, None, {"/admin/fleet"}, id="the-fleet-s"),
+        # What the fleet does names every project: it is not for a token of one.
+        pytest.param(FLEET, "other", set(), id="the-fleet-s-for-one-project"),
+    ],
+)
+def test_pages_open_to_their_permission_alone(
+    reader: Page, make_token: Callable[..., str], permission: str, project: str | None, opened: set[str]
+) -> None:
     """M133: for another project's token a project is as closed as for another permission's."""
-    log_in(reader, make_token(permission, project="other"))
-    for path, opened in (
-        ("/admin/projects", MANAGE),
-        ("/admin/fleet", FLEET),
-        (SETTINGS, None),
-        ("/admin/projects/X", None),
-    ):
+    log_in(reader, make_token(permission, project=project))
+    for path in ("/admin/projects", "/admin/fleet", SETTINGS, "/admin/projects/X"):
         answer = reader.goto(path)
         assert answer is not None
-        assert answer.status == (200 if permission == opened else 403), path
+        assert answer.status == (200 if path in opened else 403), path
+    assert reader.get_by_role("link", name="Operations").count() == int("/admin/fleet" in opened)
 
 
 def test_visit_ends_with_its_token_and_with_logging_out(reader: Page, make_token: Callable[..., str], ledger) -> None:

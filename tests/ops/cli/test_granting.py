@@ -32,6 +32,7 @@ def test_search_is_enabled_for_designer_from_nothing(command) -> None:
 
 def test_token_is_shown_once_listed_without_its_secret_and_revoked(command, ledger: Ledger) -> None:
     made = command("token", "create", "alice", "--project", "X", "--expires", "2h")
+    assert "fleet.view" not in made.stderr
     secret = made.stdout.strip()
     assert (made.returncode, secret[:9], len(secret)) == (0, "outrider_", 52)
     listed = command("token", "list", "--json")
@@ -46,3 +47,13 @@ def test_token_is_shown_once_listed_without_its_secret_and_revoked(command, ledg
     revoked, created = read_audit(ledger, "X")
     assert (created.action, revoked.action) == ("token.create", "token.revoke")
     assert created.actor.startswith("cli:")
+
+
+def test_token_of_one_project_cannot_be_asked_to_watch_the_fleet(command, ledger: Ledger) -> None:
+    """The operations page names every project; without --project a token may watch unless told otherwise."""
+    refused = command("token", "create", "bob", "--project", "X", "--permission", "fleet.view")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "fleet.view" in refused.stderr
+    assert json.loads(command("token", "list", "--json").stdout) == []
+    whole = json.loads(command("token", "create", "carol", "--json").stdout)
+    assert whole["permissions"] == ["project.web-search.manage", "fleet.view"]
