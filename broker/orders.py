@@ -80,4 +80,4 @@ def _shown(name: int | str) -> str:
 def _words(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown field"
-    return str(error["msg"])
+    return str(error["msg"]).removeprefix("Value error, ")  # pydantic's own words before ours

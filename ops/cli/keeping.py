@@ -145,9 +145,7 @@ def _show_project(ledger: Ledger, found: Project, *, as_json: bool) -> None:
         give_json(asdict(found) | {"tools": {one.name: tools_of(one.families) for one in agents}})
         return
     saved = (
-        f"saved {found.generation} times, last {found.updated_at:%Y-%m-%d %H:%M:%S} UTC"
-        if found.updated_at
-        else "never saved"
+        f"save {found.generation}, at {found.updated_at:%Y-%m-%d %H:%M:%S} UTC" if found.updated_at else "never saved"
     )
     give(
         f"{found.id}: web {'on' if found.enabled else 'off'}, fetch {'on' if found.fetch_enabled else 'off'}, "

@@ -48,6 +48,9 @@ def test_search_that_finds_nothing_says_so(fleet: Fleet, lab: LabControl) -> Non
         pytest.param(("x", "--max-results", "11"), REFUSED, "invalid_arguments", "maxResults", id="M85-11"),
         pytest.param(("x", "--site", "https://a.example"), REFUSED, "invalid_arguments", "site", id="M86-scheme"),
         pytest.param(("x", "--time-range", "hour"), REFUSED, "invalid_arguments", "timeRange", id="M88-hour"),
+        pytest.param(
+            ("x\u200by",), REFUSED, "invalid_arguments", "arguments.query: a query holds no control", id="M84-unseen"
+        ),
         pytest.param(("!!",), REFUSED, "invalid_arguments", "no words", id="no-word"),
     ],
 )

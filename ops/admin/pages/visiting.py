@@ -6,6 +6,7 @@ does the same for the log-in form.
 """
 
 import hmac
+import re
 import secrets
 from typing import Annotated, NoReturn
 
@@ -18,6 +19,7 @@ from schemas.grants import Permission
 
 LOGIN = "/admin/login"
 _VISIT, _DOOR = "outrider_visit", "outrider_door"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes as base64url
 Proof = Annotated[str, Form(alias="csrf", max_length=200)]
 
 
@@ -60,7 +62,7 @@ def insist_on_form(request: Request, secret: str, purpose: str, given: str) -> N
 def door_secret(request: Request, desk: Desk) -> str:
     """The secret of the browser's log-in form; a new one where it has none."""
     known = request.cookies.get(_name(desk, _DOOR), "")
-    return known if len(known) == 43 else secrets.token_urlsafe(32)
+    return known if _SECRET.fullmatch(known) else secrets.token_urlsafe(32)
 
 
 def give_door(response: Response, desk: Desk, secret: str) -> None:

@@ -32,6 +32,19 @@ def test_cookie_is_httponly_strict_and_not_the_token(admin, manager, ledger):
     assert cookie[15:58] not in str(run_sql(ledger, "TABLE visits"))
 
 
+@pytest.mark.parametrize(
+    "planted",
+    [b'"' + rb"\012" * 43 + b'"', b'"' + rb"\073" * 43 + b'"', "é".encode("latin-1") * 43, b"a" * 42, b"a" * 44],
+    ids=["newlines", "semicolons", "not-ascii", "under", "over"],
+)
+def test_cookie_that_was_never_given_out_is_not_given_back(admin, planted):
+    """A secret is 43 letters of base64url: anything else that a neighbour plants is replaced, not echoed."""
+    answer = admin.ask("GET", LOGIN, headers={"Cookie": b"outrider_door=" + planted})
+    [cookie] = answer.raw.headers.getlist("Set-Cookie")
+    assert answer.status_code == 200
+    assert re.fullmatch(r"outrider_door=[A-Za-z0-9_-]{43}; HttpOnly; Path=/; SameSite=strict", cookie)
+
+
 def test_log_in_is_a_new_visit_each_time(admin, manager):
     """A cookie that was planted before the log-in is worth nothing after it."""
     admin._session.cookies.set("outrider_visit", "a" * 43)
