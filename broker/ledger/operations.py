@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from broker.ledger.calls import Row, call
 from broker.ledger.denials import BUDGETS, note_denial
-from schemas.errors import InvalidArguments, SettingsChanged
+from schemas.errors import InvalidArguments, ProjectBusy, SettingsChanged
 from schemas.operation import BudgetLeft, Ending, Lease, OperationState, Request, Running, Stored
 from schemas.receipt import digest_of
 
@@ -36,8 +36,8 @@ FINALIZE_STALE = "SELECT ledger_finalize_stale(%s)"
 def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -> Lease | Stored | Running:
     """The right to perform the call; or how it ended; or who performs it. The reservation is durable on return.
 
-    `project_busy` and `cooldown` carry the fact `retry_after_seconds` where it is known: by then at the latest a slot
-    or a start is free. Unit: a try lasts at most 5 s, so patience may be outrun by as much.
+    `project_busy` and `cooldown` carry the fact `retry_after_seconds`: by then at the latest a slot or a start is
+    free. Unit: a try lasts at most 5 s, so patience may be outrun by as much.
     Raises: CapabilityDisabled, AgentNotPermitted, StepQuotaExhausted, RunQuotaExhausted, ProjectBusy, Cooldown,
     CallConflict: these leave no reservation behind. LedgerUnavailable: the call may be admitted, and its lease ends.
     """
@@ -47,6 +47,9 @@ def admit(engine: Engine, request: Request, *, patience_seconds: float = 10.0) -
         row = call(engine, ADMIT, _request_values(request), patience_seconds=patience_seconds)
     except BUDGETS as error:
         note_denial(engine, request, error.code)
+        if isinstance(error, ProjectBusy):
+            # A slot in somebody's hands at this very moment shows no end yet; a lease that begins now is over by then.
+            error.facts.setdefault("retry_after_seconds", request.tool.profile.limits.lease_seconds)
         raise
     answer = named(row)
     if answer["verdict"] == "stored":
