@@ -3,17 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Permission = Literal["project.web-search.manage", "project.runs.manage", "fleet.view", "agent.tools.call"]
+Permission = Literal[
+    "project.web-search.manage", "project.runs.manage", "project.truth.review", "fleet.view", "agent.tools.call"
+]
 Family = Literal["search", "fetch"]
 
 MANAGE: Permission = "project.web-search.manage"  # read and save a project's web settings (M133)
 RUNS: Permission = "project.runs.manage"  # an orchestrator's: begin executions, read runs, announce retries
+REVIEW: Permission = "project.truth.review"  # a person's: see completed truth-analysis runs, decide on candidates
 FLEET: Permission = "fleet.view"  # the operations page: workers, queues, leases
 
 TOOLS: Permission = "agent.tools.call"  # an agent's: list and call tools at the gateway, and nothing else
 
 # What a person or an orchestrator may be given; an agent's token carries TOOLS alone.
-PERMISSIONS: tuple[Permission, ...] = (MANAGE, RUNS, FLEET)
+PERMISSIONS: tuple[Permission, ...] = (MANAGE, RUNS, REVIEW, FLEET)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,12 +19,17 @@ Status = Literal["supplied", "searched", "partial", "not_searched", "unavailable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """One search or fetch of a run. Shape: `value` is what its worker was given, None unless it completed."""
+    """One search or fetch of a run.
+
+    Shape: `value` is what its worker was given, None unless it completed; `digest` is its receipt's, None before
+    its end.
+    """
 
     operation_id: str
     state: OperationState
     code: str | None
     value: dict[str, Any] | None
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +49,12 @@ class Record:
 
     def fetched(self, fetch_id: str) -> dict[str, Any] | None:
         """What a completed fetch of this run captured."""
-        return next((value for value in _values(self.fetches) if value["fetch_id"] == fetch_id), None)
+        account = self.fetch(fetch_id)
+        return None if account is None else account.value
+
+    def fetch(self, fetch_id: str) -> Account | None:
+        """The completed fetch of this run that has this id."""
+        return next((one for one in self.fetches if one.value is not None and one.value["fetch_id"] == fetch_id), None)
 
 
 class Coverage(BaseModel):

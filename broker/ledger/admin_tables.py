@@ -25,7 +25,8 @@ TOKENS = Table(
     CheckConstraint("digest ~ '^[0-9a-f]{64}$'", name="digest"),
     CheckConstraint(
         "cardinality(permissions) >= 1 AND permissions "
-        "<@ ARRAY['project.web-search.manage', 'project.runs.manage', 'fleet.view', 'agent.tools.call']",
+        "<@ ARRAY['project.web-search.manage', 'project.runs.manage', 'project.truth.review', 'fleet.view', "
+        "'agent.tools.call']",
         name="permissions",
     ),
     CheckConstraint(

@@ -48,4 +48,4 @@ def _account(row: RowMapping) -> Account:
     value: dict[str, Any] | None = None
     if state is OperationState.COMPLETED:
         value = json.loads(row["body"])["value"]
-    return Account(operation_id=row["operation_id"], state=state, code=row["code"], value=value)
+    return Account(operation_id=row["operation_id"], state=state, code=row["code"], value=value, digest=row["digest"])

@@ -1,17 +1,20 @@
-"""The tables of truth analysis, for reading, beside the ledger's others. Migration 0007 makes them."""
+"""The tables of truth analysis, for reading, beside the ledger's others. Migrations 0007 and 0009 make them."""
 
 from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
+    Uuid,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from broker.ledger.metadata import INSTANT, METADATA
 
@@ -86,4 +89,42 @@ TRUTH_OUTPUTS = Table(
     CheckConstraint("octet_length(body) <= 80000", name="body"),
     CheckConstraint(f"sha256 {_HEX}", name="sha256"),
     CheckConstraint(f"submission_sha256 {_HEX}", name="submission"),
+    Index("ix_truth_outputs_submitted_at", "submitted_at"),
+)
+
+TRUTH_DECISIONS = Table(
+    "truth_decisions",
+    METADATA,
+    Column("run", Text, ForeignKey("truth_outputs.run"), nullable=False),
+    Column("candidate_sha256", Text, nullable=False),
+    Column("output_sha256", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("claim_id", Text),
+    Column("attached", ARRAY(Integer), nullable=False),
+    Column("decided_by", Text, nullable=False),
+    Column("decided_at", INSTANT, nullable=False),
+    CheckConstraint(f"candidate_sha256 {_HEX}", name="candidate"),
+    CheckConstraint(f"output_sha256 {_HEX}", name="output"),
+    CheckConstraint("decision IN ('save_as_proposed', 'connect_existing', 'dismiss')", name="decision"),
+    CheckConstraint("(decision = 'connect_existing') = (claim_id IS NOT NULL)", name="claim"),
+    CheckConstraint("decision <> 'dismiss' OR cardinality(attached) = 0", name="attached"),
+    PrimaryKeyConstraint("run", "candidate_sha256"),
+)
+
+TRUTH_ATTACHMENTS = Table(
+    "truth_attachments",
+    METADATA,
+    Column("run", Text, nullable=False),
+    Column("candidate_sha256", Text, nullable=False),
+    Column("evidence", Integer, CheckConstraint("evidence >= 0", name="evidence"), nullable=False),
+    Column("operation_id", Uuid(as_uuid=False), ForeignKey("receipts.operation_id")),
+    Column("body", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    CheckConstraint(f"sha256 {_HEX}", name="sha256"),
+    PrimaryKeyConstraint("run", "candidate_sha256", "evidence"),
+    ForeignKeyConstraint(
+        ["run", "candidate_sha256"],
+        ["truth_decisions.run", "truth_decisions.candidate_sha256"],
+        name="fk_truth_attachments_run_truth_decisions",
+    ),
 )

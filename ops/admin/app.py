@@ -14,14 +14,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from broker.ledger.visits import Visit
 from broker.logs import where
 from ops.admin import problems
-from ops.admin.api import agents, runs, settings
+from ops.admin.api import agents, reviews, runs, settings
 from ops.admin.desk import Desk
 from ops.admin.headers import Headers
 from ops.admin.pages import fleet, login, projects, visiting, web_search
+from ops.admin.pages import reviews as review_pages
 from ops.admin.pages import runs as run_pages
 from ops.admin.pages.rendering import page
 from ops.admin.problems import Problem
-from schemas.errors import LedgerUnavailable
+from schemas.errors import ContextChanged, LedgerUnavailable, ReplayChanged
 
 BODY_BYTES = 65_536  # 200 names of 128 characters, with room
 _log = structlog.get_logger(__name__)
@@ -40,10 +41,11 @@ def make_app(desk: Desk) -> FastAPI:
         max_body_size=BODY_BYTES,
     )
     app.state.desk = desk
-    for part in (settings, agents, runs, login, projects, web_search, run_pages, fleet):
+    for part in (settings, agents, runs, reviews, login, projects, web_search, run_pages, review_pages, fleet):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
-    for kind in (Problem, RequestValidationError, HTTPException, LedgerUnavailable, Exception):
+    altered = (ReplayChanged, ContextChanged)
+    for kind in (Problem, RequestValidationError, HTTPException, LedgerUnavailable, *altered, Exception):
         app.add_exception_handler(kind, _answer_error)
     app.add_exception_handler(visiting.LoggedOut, _send_to_login)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=desk.hosts(), www_redirect=False)

@@ -10,7 +10,7 @@ from broker.ledger.tokens import Token, find_token
 from ops.admin.desk import AtDesk
 from ops.admin.problems import Problem
 from schemas.context import SafeId
-from schemas.grants import MANAGE, RUNS, Permission
+from schemas.grants import MANAGE, REVIEW, RUNS, Permission
 
 _SCHEME = HTTPBearer(auto_error=False, description="A token of `outrider token create`.")
 
@@ -38,3 +38,4 @@ def _one_of(*permissions: Permission) -> Callable[[ProjectId, AtDesk, Given], To
 Manager = Annotated[Token, Depends(_one_of(MANAGE))]
 Orchestrator = Annotated[Token, Depends(_one_of(RUNS))]
 Reader = Annotated[Token, Depends(_one_of(MANAGE, RUNS))]
+Reviewer = Annotated[Token, Depends(_one_of(REVIEW))]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from schemas.envelope import ErrorOut
-from schemas.errors import LedgerUnavailable
+from schemas.errors import ContextChanged, LedgerUnavailable, ReplayChanged
 
 # By status: the code, what is said, and what to do. A refusal is the same for every project, there or not.
 TABLE: Mapping[int, tuple[str, str, str]] = {
@@ -27,6 +27,11 @@ TABLE: Mapping[int, tuple[str, str, str]] = {
     ),
     404: ("not_found", "There is nothing here.", "See the API's document for what there is."),
     405: ("method_not_allowed", "This cannot be done here.", "See the Allow header."),
+    409: (
+        "review_conflict",
+        "This was decided otherwise, or what lies in the ledger is not what was recorded; nothing was written.",
+        "`facts` says which; read the review again.",
+    ),
     412: (
         "settings_overtaken",
         "Somebody saved the settings since they were read; nothing was saved.",
@@ -84,6 +89,8 @@ def status_of(error: Exception) -> tuple[int, Mapping[str, str], dict[str, str |
             return 422, {}, {"field": place, "reason": str(first["type"])}
         case HTTPException():
             return error.status_code, error.headers or {}, {}
+        case ReplayChanged() | ContextChanged():
+            return 409, {}, {"reason": "altered"}
         case LedgerUnavailable():
             return 503, {}, {}
     return 500, {}, {}

@@ -8,8 +8,9 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from broker.ledger.visits import Visit
+from ops.admin.pages.sight import in_plain_sight
 from ops.admin.pages.visiting import proof
-from schemas.grants import FLEET, MANAGE
+from schemas.grants import FLEET, MANAGE, REVIEW
 
 _FOLDER = Path(__file__).parent.parent
 
@@ -19,6 +20,7 @@ def page(name: str, visit: Visit | None, *, status: int = 200, **shown: Any) -> 
     known: dict[str, Any] = {
         "visit": visit,
         "may_manage": visit is not None and visit.token.covers(MANAGE),
+        "may_review": visit is not None and visit.token.covers(REVIEW),
         "may_watch": visit is not None and visit.token.covers(FLEET),
         "proof": (lambda purpose: proof(visit.secret, purpose)) if visit is not None else None,
     }
@@ -49,4 +51,4 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_ENVIRONMENT.filters |= {"instant": instant, "size": size, "iso": iso}
+_ENVIRONMENT.filters |= {"instant": instant, "size": size, "iso": iso, "sight": in_plain_sight}
