@@ -30,7 +30,7 @@ def decided(ledger, done: Completed, number: int = 0) -> Decision | None:
 
 def texts_of(page: Page) -> tuple[str, str]:
     """What stands in the source's box, and what of it is marked; hidden characters as they are written out."""
-    box = page.get_by_role("region", name="Source 1")
+    box = page.get_by_role("group", name="Source 1")
     marks = box.locator("mark")
     return box.text_content() or "", "".join(marks.nth(number).text_content() or "" for number in range(marks.count()))
 
@@ -86,7 +86,7 @@ def test_hostile_text_is_shown_as_text_with_its_quotes_marked(visitor: Page, rev
     start, end = TEXT.index(QUOTE), TEXT.index(SECOND) + len(SECOND)
     assert marked == (TEXT[start:end] + "never found").translate(str.maketrans(written_out))
     assert visitor.locator("main script, main img, main h1 h1, main iframe").count() == 0
-    expect(visitor).to_have_title(re.compile(r"^Candidate \w{12} – Outrider$"))
+    expect(visitor).to_have_title(re.compile(r"^Candidate \w{12} \u2013 Outrider$"))
     visitor.goto(f"/admin/projects/{done.place}")
     expect(visitor.get_by_text('Basalt, <img src=x onerror="alert(1)">.')).to_be_visible()
     assert dialogs == []
@@ -199,7 +199,7 @@ def test_form_of_another_place_or_visit_is_refused(admin: Admin, reviewer: str, 
     ("permission", "project", "opened"), [(REVIEW, None, True), (REVIEW, "Y", False), (MANAGE, None, False)]
 )
 def test_desk_s_pages_open_to_reviewers_of_the_project_alone(
-    reader: Page, make_token, done: Completed, permission: str, project: str | None, opened: bool
+    reader: Page, make_token, done: Completed, permission: str, project: str | None, *, opened: bool
 ) -> None:
     log_in(reader, make_token(permission, project=project))
     for path in (f"/admin/projects/{done.place}", done.page()):
