@@ -28,7 +28,7 @@ SELECT r.id AS run, r.project, r.document, o.body, o.submitted_at,
     (SELECT count(*) FROM truth_decisions d WHERE d.run = o.run) AS decided
   FROM truth_outputs o JOIN truth_runs r ON r.id = o.run
   WHERE (CAST(:project AS text) IS NULL OR r.project = :project)
-    AND (CAST(:before AS timestamptz) IS NULL OR o.submitted_at < :before)
+    AND (CAST(:before AS double precision) IS NULL OR o.submitted_at < to_timestamp(:before))
   ORDER BY o.submitted_at DESC LIMIT :limit
 """)
 # One statement: the decision, its passages and the audit row are there together or not at all.
@@ -73,7 +73,9 @@ class Submitted:
 
 def read_submitted(engine: Engine, project_id: str | None, *, before: datetime | None = None) -> tuple[Submitted, ...]:
     """Completed runs, of every project where none is named; at most fifty. Order: last submitted first."""
-    rows = read(engine, SUBMITTED, {"project": project_id, "before": before, "limit": LIST_MAX})
+    # As seconds: PostgreSQL reads no offset of sixteen hours and more, and Python has no UTC for some of them.
+    seconds = None if before is None else before.timestamp()
+    rows = read(engine, SUBMITTED, {"project": project_id, "before": seconds, "limit": LIST_MAX})
     return tuple(_submitted(row) for row in rows)
 
 

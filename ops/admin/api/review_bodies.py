@@ -3,8 +3,9 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
 
 from schemas.context import SafeId
 from schemas.folder import Sha256
@@ -21,6 +22,24 @@ class _Body(BaseModel):
         alias_generator=to_camel,
         validate_by_name=True,
         validate_by_alias=True,
+    )
+
+
+def _whole(given: object) -> object:
+    """6.0 as 6: JSON Schema knows one kind of number."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
+EvidenceNumber = Annotated[int, Field(ge=0, lt=EVIDENCE_MAX), BeforeValidator(_whole)]
+
+
+class ListIn(BaseModel):
+    """Which completed runs are listed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: AwareDatetime | SkipJsonSchema[None] = Field(
+        default=None, description="Only runs that were submitted before this instant."
     )
 
 
@@ -131,4 +150,4 @@ class DecisionIn(_Body):
     output_sha256: Sha256
     decision: Choice
     claim_id: SafeId | None = None
-    attach: Annotated[list[Annotated[int, Field(ge=0, lt=EVIDENCE_MAX)]], Field(max_length=EVIDENCE_MAX)] = []
+    attach: Annotated[list[EvidenceNumber], Field(max_length=EVIDENCE_MAX)] = []

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from pydantic import AwareDatetime
-from pydantic.json_schema import SkipJsonSchema
 
 from broker.ledger.truth_reviews import read_decisions, read_submitted
 from ops.admin.api.bodies import Data
@@ -16,6 +14,7 @@ from ops.admin.api.review_bodies import (
     DecisionIn,
     DecisionOut,
     EvidenceOut,
+    ListIn,
     LookupOut,
     ReviewOut,
     SourceOut,
@@ -32,15 +31,14 @@ from schemas.truth_review import Candidate, Decision, Evidence, Review, Source
 router = APIRouter(prefix="/api/admin/projects/{projectId}/reviews", tags=["reviews"])
 
 TruthRun = Annotated[RunId, Path(description="The truth-analysis run.")]
-Before = Annotated[
-    AwareDatetime | SkipJsonSchema[None], Query(description="Only runs that were submitted before this instant.")
-]
 
 
 @router.get("", operation_id="listReviews", responses=documented())
-def submitted(project_id: ProjectId, _token: Reviewer, desk: AtDesk, before: Before = None) -> Data[list[SubmittedOut]]:
+def submitted(
+    project_id: ProjectId, _token: Reviewer, desk: AtDesk, asked: Annotated[ListIn, Query()]
+) -> Data[list[SubmittedOut]]:
     """List completed runs, fifty at most, the last submitted first."""
-    rows = read_submitted(desk.ledger, project_id, before=before)
+    rows = read_submitted(desk.ledger, project_id, before=asked.before)
     return Data(
         data=[
             SubmittedOut(

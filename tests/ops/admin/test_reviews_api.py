@@ -1,6 +1,7 @@
 """The review desk's API: what a person is shown of a run, and one decision a candidate, for ever."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 import pytest
@@ -63,8 +64,12 @@ def test_list_holds_completed_runs_of_the_project_alone(admin, ledger, reviewer)
     stored(ledger, project="X")
     rows = admin.api("GET", "X/reviews", reviewer).json()["data"]
     assert [one["run"] for one in rows] == [done.run.id]
-    before = {"before": rows[0]["submittedAt"]}
-    assert admin.api("GET", "X/reviews", reviewer, params=before).json()["data"] == []
+    at = datetime.fromisoformat(rows[0]["submittedAt"])
+    for before, found in ((at, 0), (at + timedelta(microseconds=1), 1)):
+        listed = admin.api("GET", "X/reviews", reviewer, params={"before": before.isoformat()}).json()["data"]
+        assert len(listed) == found
+    far = {"before": "0001-01-01T00:00:00+23:59"}
+    assert admin.api("GET", "X/reviews", reviewer, params=far).json()["data"] == []
 
 
 def test_only_the_selected_exact_passage_is_promoted(admin, ledger, reviewer):

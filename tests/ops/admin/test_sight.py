@@ -11,6 +11,10 @@ from ops.admin.pages.sight import in_plain_sight, stretches
 from schemas.selector import Span
 
 TEXTS = st.text(max_size=60)
+HIDDEN = (
+    *("\x00", "\x07", "\x1b", "\r", "\x7f", "\x85", "\xad", "\u200b", "\u200e", "\u2028", "\u202e", "\u2066"),
+    *("\ufeff", "\ufff9", "\U000e0041", "\ue000", "\uffff"),
+)
 
 
 @given(TEXTS, st.lists(st.tuples(st.integers(0, 60), st.integers(1, 60)), max_size=5))
@@ -37,11 +41,7 @@ def test_text_is_escaped_and_can_be_read_back(text):
     assert read == text
 
 
-@pytest.mark.parametrize(
-    "hidden",
-    ["\x00", "\x07", "\x1b", "\r", "\x7f", "\x85", "\xad", "\u200b", "\u200e", "\u2028", "\u202e", "\u2066", "\ufeff"]
-    + ["\ufff9", "\U000e0041", "\ue000", "\uffff"],
-)
+@pytest.mark.parametrize("hidden", HIDDEN)
 def test_what_hides_or_turns_is_written_out(hidden):
     """Controls, bidirectional overrides and isolates, zero widths, tags, private use, noncharacters."""
     assert str(in_plain_sight(f"a{hidden}b")) == f'a<span class="hidden-sign">U+{ord(hidden):04X}</span>b'
