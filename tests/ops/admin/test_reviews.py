@@ -12,6 +12,7 @@ from tests.ledger_calls import run_sql
 from tests.ops.admin.conftest import Admin, log_in
 from tests.ops.admin.test_pages import clean, press_until
 from tests.review_runs import QUOTE, SECOND, TEXT, URL, Completed, completed
+from tests.truth_runs import tamper
 
 
 @pytest.fixture
@@ -163,6 +164,20 @@ def test_candidate_is_connected_to_a_claim(reader: Page, reviewer: str, done: Co
     expect(reader.get_by_role("table", name="Who changed what")).to_contain_text("decided a candidate")
 
 
+def test_every_kind_of_selected_passage_is_shown_afterwards(reader: Page, reviewer: str, done: Completed) -> None:
+    """M75: a fetched quote with its source, a recorded span with its name."""
+    log_in(reader, reviewer)
+    reader.goto(done.page())
+    reader.get_by_label("Save as proposed").check()
+    for box in reader.get_by_role("checkbox").all():
+        box.check()
+    reader.get_by_role("button", name="Record the decision").click()
+    told = reader.get_by_role("status")
+    expect(told.get_by_role("listitem")).to_have_count(3)
+    expect(told.get_by_role("link", name=URL)).to_have_count(2)
+    expect(told.get_by_role("listitem").nth(2)).to_contain_text("recorded as span s1")
+
+
 def test_decision_of_another_person_meanwhile_holds(reader: Page, reviewer: str, done: Completed, ledger) -> None:
     log_in(reader, reviewer)
     reader.goto(done.page())
@@ -177,6 +192,18 @@ def test_decision_of_another_person_meanwhile_holds(reader: Page, reviewer: str,
     kept = decided(ledger, done)
     assert kept is not None
     assert kept.verdict == theirs
+
+
+def test_altered_run_is_told_and_not_shown(reader: Page, reviewer: str, done: Completed, ledger) -> None:
+    """M76: no quote of a text that is not the one of its receipt comes before a person's eyes."""
+    log_in(reader, reviewer)
+    tamper(ledger, "UPDATE receipts SET body = replace(body, 'billion', 'million')")
+    for path in (f"/admin/projects/{done.place}", done.page()):
+        answer = reader.goto(path)
+        assert answer is not None
+        assert answer.status == 409
+        expect(reader.get_by_role("main")).to_contain_text("not what was recorded")
+        assert "illion" not in reader.content()
 
 
 def test_form_of_another_place_or_visit_is_refused(admin: Admin, reviewer: str, done: Completed, ledger) -> None:
