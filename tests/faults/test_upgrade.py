@@ -54,7 +54,7 @@ def old_house(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     house.mkdir()
     tar = tmp_path / "old.tar"
     git("archive", "--output", str(tar), commit, "schemas", "broker", "workers", "ops")
-    shutil.unpack_archive(tar, house, filter="data")
+    subprocess.run(["tar", "-xf", tar, "-C", house], check=True)
     (house / "tests" / "faults").mkdir(parents=True)
     for name in WATCHERS:
         shutil.copy(HOUSE / "tests" / "faults" / name, house / "tests" / "faults")

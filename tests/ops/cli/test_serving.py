@@ -7,6 +7,7 @@ import signal
 import socket
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -27,10 +28,11 @@ def test_extraction_processes_wait_for_the_first_page_in_the_workers_that_serve_
     def serving() -> dict[str, bool]:
         found = {}
         for part in psutil.Process(fleet.process.pid).children():
-            words = part.cmdline()
-            if "-n" in words:
-                name = words[words.index("-n") + 1].partition("@")[0]
-                found[name] = any("spawn_main" in " ".join(child.cmdline()) for child in part.children())
+            with suppress(psutil.Error):  # a child that ends while it is looked at
+                words = part.cmdline()
+                if "-n" in words:
+                    name = words[words.index("-n") + 1].partition("@")[0]
+                    found[name] = any("spawn_main" in " ".join(child.cmdline()) for child in part.children())
         return found
 
     wait_until(lambda: serving().get("worker-1"), "the worker has its extraction processes")
