@@ -47,8 +47,11 @@ task_create_missing_queues = False
 task_routes = {tool.name: {"queue": tool.queue} for tool in catalogue().values()} | {
     name: {"queue": "care"} for name in ("finalize_stale", "repost_accepted")
 }
+task_routes["analyse_run"] = {"queue": "models"}
 include = [f"workers.tools.{name}" for name in tool_names()] + ["workers.care"]  # strings: no arrow up
 include += ["workers.keeper"]
+if _settings.models_file is not None:  # where no model works, its libraries cost every worker nothing
+    include += ["workers.analysis"]
 beat_schedule = {
     # Readers finalize lazily as well; a missed tick is not worth keeping.
     "finalize_stale": {"task": "finalize_stale", "schedule": 5.0, "options": {"queue": "care", "expires": 10}},

@@ -9,12 +9,22 @@ from typing import Any
 import structlog
 
 # Celery's per-task lines would double ours: "one closing line per operation" is written by the shift.
-_QUIET = ("celery.worker.strategy", "celery.app.trace", "celery.pool", "kombu", "amqp", "mcp")
+_QUIET = (
+    "celery.worker.strategy",
+    "celery.app.trace",
+    "celery.pool",
+    "kombu",
+    "amqp",
+    "mcp",
+    "httpx2",
+    "httpcore2",
+    "fastmcp",
+)
 
 
 # These put messages, exception texts or tracebacks of theirs into their lines.
 _TALKERS = ("kombu.transport.redis", "kombu.transport.virtual.base", "celery.app.trace", "py.warnings")
-_TALKING_PACKAGES = ("mcp.",)  # the same of all loggers below
+_TALKING_PACKAGES = ("mcp.", "fastmcp", "pydantic_ai", "openai", "anthropic", "httpx2")  # the same of all loggers below
 _WORDS = re.compile(r"[^%:(\n]*(?::\d+: \w+Warning)?")  # up to the first value; a warning's place and kind
 _FACTS = {"reason", "count"}  # what our own lines to the standard library's loggers carry
 

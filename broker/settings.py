@@ -1,6 +1,7 @@
 """Settings: the only reader of the environment (prefix OUTRIDER_)."""
 
 import binascii
+import os
 from base64 import b64decode
 from functools import cache
 from pathlib import Path
@@ -92,9 +93,18 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return self.searxng_url
 
+    def gateway_address(self) -> str:
+        """Where workers of this machine reach the gateway, or where everybody does."""
+        return self.gateway_url or f"http://127.0.0.1:{self.gateway_port}/mcp"
+
     def nameserver_list(self) -> tuple[str, ...]:
         """The DNS servers to ask, empty for the system's."""
         return tuple(part.strip() for part in self.nameservers.split(",") if part.strip())
+
+
+def secret_of(variable: str) -> str | None:
+    """What an environment variable holds that the models file names: a provider's key."""
+    return os.environ.get(variable) or None
 
 
 def keys_in(words: SecretStr | None) -> tuple[bytes, ...]:

@@ -35,6 +35,9 @@ OUTPUT_BYTES = 80_000
 CANDIDATES_MAX = 20
 EVIDENCE_MAX = 10
 
+MODEL_CEILING_NANOUSD = 2_000_000_000  # $2.00, in whole nano-dollars
+WORKER_EXITED = "worker_exited_before_submission"
+
 SEARCH = "cowork_truth_analysis_search"
 FETCH = "cowork_truth_analysis_fetch"
 

@@ -7,6 +7,7 @@ from celery.worker.consumer import Consumer
 from broker import celeryconfig
 from broker.app import app
 from broker.ledger.health import durability
+from broker.ledger.model_spending import end_deserted
 from broker.ledger.operations import finalize_stale
 from broker.ledger.outbox import expire_accepted
 from broker.ledger.truth_runs import end_overdue
@@ -20,9 +21,9 @@ _log = structlog.get_logger(__name__)
 
 @app.task(name="finalize_stale", ignore_result=True)
 def finalize() -> int:
-    """Write outcome_unknown where a lease ended without an account, and end overdue truth runs; the count of both."""
+    """Write outcome_unknown where a lease ended without an account, and end truth runs that are overdue or deserted."""
     ledger = hands().ledger
-    return finalize_stale(ledger) + end_overdue(ledger)
+    return finalize_stale(ledger) + end_overdue(ledger) + end_deserted(ledger)
 
 
 @app.task(name="repost_accepted", ignore_result=True)

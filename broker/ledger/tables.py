@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from broker.ledger import admin_tables, truth_tables  # noqa: F401 - they are the ledger's too, and METADATA knows them by this
+from broker.ledger import admin_tables, model_tables, truth_tables  # noqa: F401 - they are the ledger's too, and METADATA knows them by this
 from broker.ledger.metadata import INSTANT, METADATA, REWRITTEN
 
 PROJECTS = Table(

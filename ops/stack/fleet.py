@@ -25,6 +25,7 @@ _AT_ONCE: Escalation = ((signal.SIGKILL, 5.0),)
 WORKERS = 3  # the tier that is stopped first
 WATCHERS = 2
 MOST_WORKERS = 2
+MODEL_THREADS = 8
 
 
 def worker_count() -> int:
@@ -54,6 +55,11 @@ def whole_fleet(home: Home, environment: Mapping[str, str], entries: Entries) ->
         _celery(home, environment, name, (*_WORKER, "-c", "32", "-Q", "fetch,search,celery", "-n", f"{name}@%h"))
         for name in (f"worker-{number}" for number in range(1, worker_count() + 1))
     ]
+    if "OUTRIDER_MODELS_FILE" in environment:
+        # Each of its threads waits for a model and the gateway, for minutes: elsewhere it would hold their slots.
+        port = {"OUTRIDER_GATEWAY_PORT": str(entries.gateway.port)}
+        words = (*_WORKER, "-c", str(MODEL_THREADS), "-Q", "models", "-n", "models@%h")
+        workers.append(_celery(home, {**environment, **port}, "models", words))
     care = _celery(home, environment, "care", (*_WORKER, "-c", "2", "-Q", "care", "-n", "care@%h"))
     # The plain scheduler keeps no file: nothing to be torn by a kill, and a missed tick is not worth keeping.
     beat = _celery(

@@ -142,6 +142,11 @@ def environment(settings: Settings) -> dict[str, str]:
         "OUTRIDER_RESULT_URL": str(settings.result_url),
         "OUTRIDER_SEAL_KEY": "" if settings.seal_key is None else settings.seal_key.get_secret_value(),
         "OUTRIDER_TOKEN": "",  # a client's own, and no business of the stack that its gateway starts
+        **(
+            {}
+            if settings.models_file is None
+            else {"OUTRIDER_MODELS_FILE": str(settings.models_file.expanduser().absolute())}
+        ),
         "PYTHONUNBUFFERED": "1",
     }
 

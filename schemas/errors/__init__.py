@@ -56,6 +56,8 @@ from schemas.errors.tree import Broken, Fact, Failed, OutriderError, Refused
 from schemas.errors.truth import (
     ContextChanged,
     ContextTooLarge,
+    CostCeilingReached,
+    CostControlUnavailable,
     ExecutionDeadlineExceeded,
     FetchLimitReached,
     HitNotAdmitted,
@@ -82,6 +84,8 @@ __all__ = [
     "ContextChanged",
     "ContextTooLarge",
     "Cooldown",
+    "CostCeilingReached",
+    "CostControlUnavailable",
     "CredentialsInUrl",
     "Dns64Network",
     "DnsFailure",

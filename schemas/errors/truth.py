@@ -60,6 +60,20 @@ class FetchLimitReached(Refused):
     hint = "Work with the sources that were fetched; a hit fetched before is answered again."
 
 
+class CostCeilingReached(Refused):
+    """The worst case of the next model request does not fit under the run's ceiling."""
+
+    code = "cost_ceiling_reached"
+    hint = "The run's model may spend no more. Prepare a new run, or use a cheaper route."
+
+
+class CostControlUnavailable(Refused):
+    """What the model route would cost is not known, or its provider does not keep to what is asked of it."""
+
+    code = "cost_control_unavailable"
+    hint = "Give the route of the models file its prices and a bound of output tokens; the message names the field."
+
+
 class InvalidOutput(Refused):
     """The submission is not of the run's output schema, or says what its sources do not bear out."""
 
