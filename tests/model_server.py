@@ -1,4 +1,4 @@
-"""A model that says what a test tells it, over real HTTP: OpenAI's chat completions, on loopback."""
+"""A model that says what a test tells it, over HTTP on loopback: OpenAI's completions, Anthropic's messages."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -63,11 +63,13 @@ def serving_model() -> Iterator[Model]:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model.asked.append(asked)
-            model.keys.add(self.headers["Authorization"].removeprefix("Bearer "))
+            model.keys.add(self.headers["X-Api-Key"] or self.headers["Authorization"].removeprefix("Bearer "))
             said = model.answer(asked)
             if said.wait is not None:
                 said.wait.wait(60)
-            body = json.dumps(_completion(said, len(model.asked))).encode()
+            body = json.dumps(
+                (_message if self.path.endswith("/messages") else _completion)(said, len(model.asked))
+            ).encode()
             try:
                 self.send_response(said.status)
                 self.send_header("Content-Type", "application/json")
@@ -91,6 +93,12 @@ def serving_model() -> Iterator[Model]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _message(said: Say, number: int) -> dict[str, Any]:
+    content = [{"type": "text", "text": said.words}]
+    told = {"id": f"message-{number}", "type": "message", "role": "assistant", "model": "scripted", "content": content}
+    return told | {"stop_reason": "end_turn", "stop_sequence": None, "usage": said.usage}
 
 
 def _completion(said: Say, number: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ FILE = """
 route = "main"
 
 [routes.main]
-kind = "openai-compatible"
+kind = "{kind}"
 base_url = "{url}"
 model = "scripted"
 key_env = "TEST_MODEL_KEY"
@@ -28,6 +28,7 @@ key_env = "TEST_MODEL_KEY"
 max_output_tokens = 4096
 """
 PRICES = "input_usd_per_million = 2.5\noutput_usd_per_million = 10\n"
+SHORT = {"input_tokens": 50, "output_tokens": 5}
 DEAR = "input_usd_per_million = 20.0\noutput_usd_per_million = 100.0\n"
 
 
@@ -37,14 +38,14 @@ class Deployment:
     def __init__(self, fleet: Fleet, model: Model, file: Any) -> None:
         self.fleet, self.model, self.file = fleet, model, file
 
-    def prices(self, prices: str) -> None:
-        """The route's prices from now on."""
-        self.file.write_text(FILE.format(url=self.model.url, prices=prices))
+    def prices(self, prices: str, kind: str = "openai-compatible") -> None:
+        """The route's prices, and its kind, from now on."""
+        self.file.write_text(FILE.format(url=self.model.url, prices=prices, kind=kind))
 
     def ended(self, worker: Worker) -> dict[str, Any]:
         """The run's status once it has ended and its spending is closed."""
         over = "SELECT 1 FROM model_sessions WHERE run = %s AND ended_at IS NOT NULL"
-        wait_until(lambda: rows(self.fleet, over, worker.run), seconds=40, what="the session ends")
+        wait_until(lambda: rows(self.fleet, over, worker.run), seconds=120, what="the session ends")
         return wait_until(lambda: _ended(worker.status()), seconds=20, what="the run ends")
 
     def spent(self, worker: Worker) -> tuple[int, int, int]:
@@ -68,7 +69,7 @@ def deployment(whole_lab: LabControl, tmp_path_factory: pytest.TempPathFactory) 
     root = tmp_path_factory.mktemp("models")
     file = root / "models.toml"
     with serving_model() as model, pytest.MonkeyPatch.context() as environment:
-        file.write_text(FILE.format(url=model.url, prices=PRICES))
+        file.touch()
         environment.setenv("OUTRIDER_MODELS_FILE", str(file))
         environment.setenv("TEST_MODEL_KEY", KEY)
         with running_fleet(root / "fleet") as fleet:
@@ -114,6 +115,18 @@ def test_model_works_on_a_whole_run_through_the_gateway(place: Deployment, lab: 
     assert place.model.keys == {KEY}
     tokens = rows(place.fleet, "SELECT count(*), count(revoked_at) FROM tokens WHERE run = %s", worker.run)
     assert tokens == [(1, 1)]
+
+
+def test_route_to_anthropic_is_bounded_and_settled_alike(place: Deployment) -> None:
+    """X11: the other kind of provider tells tokens of its cache apart; they are counted as input."""
+    place.prices(PRICES, kind="anthropic")
+    worker = prepared(place.fleet)
+    place.model.plays(lambda _asked: Say(words="I am done.", usage={"cache_read_input_tokens": 7, **SHORT}))
+    launch(worker)
+    assert place.ended(worker)["code"] == "worker_exited_before_submission"
+    assert place.spent(worker) == (1, 1, (50 + 7) * 2_500 + 5 * 10_000)
+    assert [tool["name"] for tool in place.model.asked[0]["tools"]] == [FETCH, JOB, SUBMIT, SEARCH]
+    assert (place.model.asked[0]["max_tokens"], place.model.keys) == (4_096, {KEY})
 
 
 def launch(worker: Worker) -> dict[str, Any]:
