@@ -67,8 +67,8 @@ def analyse_run(self: "Task[Any, Any]", *, run: str) -> None:
         code = _attempt(ledger, found, owner)
     finally:
         close_session(ledger, run)
-        end_run(ledger, run, RunState.FAILED, code)
-        _log.info("analysis_ended", run=run, stopped_by=code)
+        failed = end_run(ledger, run, RunState.FAILED, code)
+        _log.info("analysis_ended", run=run, code=code if failed else None)
 
 
 def _attempt(ledger: Ledger, run: Run, owner: str) -> str:

@@ -18,13 +18,14 @@ TASK = "analyse_run"
 def launch_with_model(desk: Desk, run_id: str) -> Run:
     """The running run, handed over where there is a model. The same launch again hands it over again, and once counts.
 
-    Raises: as `launch`; CostControlUnavailable, which ends the run; StackUnavailable.
+    Raises: as `launch`; CostControlUnavailable, which ends a run that does not run yet; StackUnavailable.
     """
     run = require_alive(owned_run(desk.ledger, run_id, desk.context))
     try:
         route = configured_route()
     except CostControlUnavailable as error:
-        end_run(desk.ledger, run.id, RunState.UNAVAILABLE, error.code)
+        if run.state is not RunState.RUNNING:  # else a model may be at work: a file that broke since does not end it
+            end_run(desk.ledger, run.id, RunState.UNAVAILABLE, error.code)
         raise
     run = launch(desk, run_id)
     if route is not None:
