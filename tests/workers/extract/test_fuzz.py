@@ -3,6 +3,7 @@
 What ever broke it lies in `tests/data/extract/crashes`, and is read again with every run.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,11 @@ def hold(body: bytes, content_type: str | None) -> None:
     except (EmptySource, UnsupportedContentType):
         return
     assert document == extract(body, content_type=content_type, base_url=BASE, limits=limits_of(source_chars=5_000))
-    plain = extract(body, content_type=content_type, base_url=BASE, limits=limits_of(source_chars=5_000), form="text")
-    for one in (document, plain):
-        hold_document(one)
+    hold_document(document)
+    with suppress(EmptySource):  # a page of images alone has words in Markdown only
+        hold_document(
+            extract(body, content_type=content_type, base_url=BASE, limits=limits_of(source_chars=5_000), form="text")
+        )
     explain_html(body.decode("utf-8", "replace"), BASE)
 
 
