@@ -4,10 +4,11 @@ import binascii
 import os
 from base64 import b64decode
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -20,7 +21,18 @@ class StackMissing(RuntimeError):
         )
 
 
+class SettingsUnfit(ValueError):
+    """The environment holds what no deployment can run with. The message names the variables, never their values."""
+
+    def __init__(self, error: ValidationError) -> None:
+        wrong = ((".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, ")) for one in error.errors())
+        super().__init__("; ".join(f"OUTRIDER_{place.upper()}: {why}" for place, why in wrong))
+
+
 SEAL_KEY_BYTES = 32
+BROKERS = ("redis://", "rediss://", "redis+socket://", "valkey://", "valkeys://", "sentinel://", "amqp://", "amqps://")
+STORES = BROKERS[:-2]
+DATABASES = ("postgresql://", "postgres://", "postgresql+psycopg2://")
 
 
 def state_home() -> Path:
@@ -64,6 +76,26 @@ class Settings(BaseSettings):
     @classmethod
     def _is_a_list_of_keys(cls, value: SecretStr | None) -> SecretStr | None:
         keys_in(value)
+        return value
+
+    @field_validator("nameservers")
+    @classmethod
+    def _are_addresses(cls, value: str) -> str:
+        for part in filter(None, map(str.strip, value.split(","))):
+            try:
+                ip_address(part)
+            except ValueError:
+                msg = "DNS servers are numeric addresses, separated by commas"
+                raise ValueError(msg) from None
+        return value
+
+    @field_validator("broker_url", "result_url", "database_url")
+    @classmethod
+    def _is_of_a_known_kind(cls, value: str | None, info: ValidationInfo) -> str | None:
+        kinds = {"broker_url": BROKERS, "result_url": STORES, "database_url": DATABASES}[info.field_name or ""]
+        if value is not None and not value.startswith(kinds):
+            msg = f"a URL that begins with one of {', '.join(kinds)}"
+            raise ValueError(msg)
         return value
 
     def seal_keys(self) -> tuple[bytes, ...]:
@@ -138,5 +170,8 @@ def installed() -> Settings | None:
 
 @cache
 def settings() -> Settings:
-    """This process's settings, read once."""
-    return _installed[0] if _installed else Settings()
+    """This process's settings, read once. Raises: SettingsUnfit."""
+    try:
+        return _installed[0] if _installed else Settings()
+    except ValidationError as error:
+        raise SettingsUnfit(error) from None

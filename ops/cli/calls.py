@@ -110,8 +110,8 @@ def _carry(wanted: Call, give_value: Callable[[dict[str, Any]], None], *, as_jso
 def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
-        why = f"is not JSON ({error})"
+    except (ValueError, RecursionError) as error:
+        why = f"is not JSON, or nested too deep ({error})"
         raise typer.BadParameter(why, param_hint=option) from error
     if not isinstance(value, dict):
         why = 'must be a JSON object, like {"url": "https://example.com/"}'

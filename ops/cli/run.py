@@ -3,6 +3,8 @@
 import typer
 from typer.main import get_command
 
+from broker.logs import where
+from broker.settings import SettingsUnfit, StackMissing
 from ops.cli import (
     calls,
     checking,
@@ -19,6 +21,7 @@ from ops.cli import (
 )
 from ops.cli.printing import OURS, UNKNOWN, say
 from ops.stack.interrupts import Interrupts
+from schemas.errors import OutriderError
 
 _HELP = (
     "Outrider rides out to the public web for AI agents and comes back with a receipt.\n\n"
@@ -63,4 +66,31 @@ def run(words: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         return UNKNOWN
+    except Exception as error:  # noqa: BLE001 - the last wall: a traceback helps nobody at a terminal, and may hold values
+        say(_in_a_sentence(error))
+        return OURS
     return ended if isinstance(ended, int) else 0
+
+
+# What a server that is away raises, by the library that speaks to it.
+_AWAY = {
+    "kombu": "The message broker does not answer.",
+    "amqp": "The message broker does not answer.",
+    "redis": "The broker or the result store does not answer.",
+    "sqlalchemy": "The ledger's database does not answer, or refuses us.",
+    "psycopg2": "The ledger's database does not answer, or refuses us.",
+}
+
+
+def _in_a_sentence(error: Exception) -> str:
+    """What ended a command, and what to do next."""
+    if isinstance(error, SettingsUnfit):
+        return f"The settings cannot be used: {error}."
+    if isinstance(error, StackMissing):
+        return str(error)
+    if isinstance(error, OutriderError):
+        return f"{error.message} {error.hint}"
+    away = _AWAY.get(type(error).__module__.partition(".")[0])
+    if away is not None:
+        return f"{away} `outrider doctor` says which store it is, and what to do."
+    return f"A fault of ours: {type(error).__name__} at {where(error.__traceback__)}."
