@@ -152,5 +152,5 @@ def _show(chain: Chain, found: tuple[Finding, ...]) -> None:
     head = "no head" if chain.head is None else f"head {chain.head.link}"
     if chain.signature is not None:
         say(f"signed with the key {chain.signature.key}")
-    verdict = f"{len(found)} things are wrong" if found else "all right"
+    verdict = f"{len(found)} wrong" if found else "all right"
     say(f"run {chain.run} of project {chain.project}: {len(chain.links)} receipts, {head}: {verdict}")
