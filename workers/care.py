@@ -48,8 +48,9 @@ def keep_promises(**_signal: object) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator,unused-ignore]
 def warm_up(sender: Consumer, **_signal: object) -> None:
-    """Start the extraction processes before the first page asks for them, where this worker serves tools."""
-    if {tool.queue for tool in catalogue().values()} & set(sender.app.amqp.queues.consume_from):
+    """Start the extraction processes before the first page asks for them, where this worker serves tools that read."""
+    reading = {tool.queue for tool in catalogue().values() if tool.profile.limits.media}
+    if reading & set(sender.app.amqp.queues.consume_from):
         hands().extraction.warm()
 
 
