@@ -9,11 +9,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-u
 TESTS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser fetch lab-fetch up test units walks faults test-long check bench demo lock clean
+.PHONY: help setup browser fetch lab-fetch up test units walks quick-faults faults test-long check bench demo lock clean
 MAKEFLAGS += --no-print-directory
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with the locked packages (PYTHON=python3 chooses the interpreter)
 
@@ -50,22 +50,29 @@ lab-fetch: setup ## The same in the private internet, without a network: make la
 up: setup ## Run the whole stack in the foreground; Ctrl-C drains
 	@$(BIN)/outrider up
 
-# The walks mostly wait (for leases, deadlines, redeliveries), the units compute: side by side they take the time of one.
-SIDE_BY_SIDE := $(if $(filter output-sync,$(.FEATURES)),--jobs=2 --output-sync=target)
+# The walks and faults mostly wait (for leases, deadlines, redeliveries), the units compute: side by side they take the
+# time of the longest. Each of them has a private internet of its own.
+SIDE_BY_SIDE := $(if $(filter output-sync,$(.FEATURES)),--jobs=3 --output-sync=target)
 
 test: setup ## Run the test suite (TESTS=tests/ops narrows it)
-	@$(if $(TESTS),$(BIN)/python -m pytest -m "not long" $(TESTS),$(MAKE) $(SIDE_BY_SIDE) units walks)
+	@$(if $(TESTS),$(BIN)/python -m pytest -m "not long" $(TESTS),$(MAKE) $(SIDE_BY_SIDE) units walks quick-faults)
 
 units: setup ## Run what needs no private internet around it
 	@$(BIN)/python -m pytest -m "not long and not lab" tests --ignore=tests/walks
 
-# Where there are no namespaces the walks are skipped by name; in CI that is a failure.
-walks: setup ## Run the end-to-end walks and the faults, in the private internet
-	@why=$$($(BIN)/python -c 'from ops.lab import available; print(available() or "")'); \
-	if [ -z "$$why" ]; then exec $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m "not long and (walk or lab)" tests/walks tests/faults; fi; \
-	echo "the walks and faults are skipped: $$why" >&2; test -z "$$CI"
+walks: IN_THE_LAB := tests/walks
+walks: setup ## Run the end-to-end walks, in the private internet
+	@$(RUN_IN_THE_LAB)
 
-# The soak: OUTRIDER_SOAK_OPERATIONS (10000) over OUTRIDER_SOAK_SECONDS (1800), blows drawn from OUTRIDER_SOAK_SEED.
+quick-faults: IN_THE_LAB := tests/faults
+quick-faults: setup ## Run the faults that take seconds, in the private internet
+	@$(RUN_IN_THE_LAB)
+
+# Where there are no namespaces these are skipped by name; in CI that is a failure.
+RUN_IN_THE_LAB = why=$$($(BIN)/python -c 'from ops.lab import available; print(available() or "")'); \
+	if [ -z "$$why" ]; then exec $(BIN)/python -m ops.lab -- $(BIN)/python -m pytest -m "not long and (walk or lab)" $(IN_THE_LAB); fi; \
+	echo "$(IN_THE_LAB) is skipped: $$why" >&2; test -z "$$CI"
+
 test-long: setup ## Run the soaks and full sweeps
 	@$(BIN)/python -m pytest -m "long and not lab" $(TESTS)
 	@$(if $(TESTS),true,$(MAKE) faults)
