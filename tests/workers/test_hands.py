@@ -42,7 +42,7 @@ def test_provider_is_the_one_that_the_deployment_chose(environment: dict[str, st
         ({"OUTRIDER_SEARCH_PROVIDER": "searxng"}, "needs OUTRIDER_SEARXNG_URL"),
         ({"OUTRIDER_SEARCH_PROVIDER": "searxng", "OUTRIDER_SEARXNG_URL": "http://10.0.0.1/"}, "is https://HOST/"),
         ({"OUTRIDER_SEARCH_PROVIDER": "searxng", "OUTRIDER_SEARXNG_URL": "https://10.0.0.1/"}, "blocked_address"),
-        ({"OUTRIDER_SEARCH_PROVIDER": "google"}, "search_provider"),
+        ({"OUTRIDER_SEARCH_PROVIDER": "google"}, "OUTRIDER_SEARCH_PROVIDER"),
     ],
     ids=["no-address", "not-https", "not-public", "unknown"],
 )
