@@ -4,17 +4,19 @@ Works under the old code and the new: add first, use later, drop last. Long chan
 upgrade gives up after 4 seconds of waiting for a lock (env.py). A changed function is a new file in functions/NNNN/.
 """
 
-from alembic import op
-${imports if imports else ""}
+from broker.migrations.steps import refuse_downgrade, run_sql
+
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
 
+ORDER = ("tables",)
+
 
 def upgrade() -> None:
-    ${upgrades if upgrades else "pass"}
+    run_sql(revision, ORDER)
 
 
 def downgrade() -> None:
-    ${downgrades if downgrades else "pass"}
+    refuse_downgrade()

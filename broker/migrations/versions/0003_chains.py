@@ -1,15 +1,12 @@
 """The chains: every receipt gets its place among those of its run, those before this one too."""
 
-from pathlib import Path
-
-from alembic import op
+from broker.migrations.steps import refuse_downgrade, run_sql
 
 revision = "0003"
 down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-FOLDER = Path(__file__).parent.parent / "functions" / revision
 ORDER = (
     "tables",
     "ledger_genesis",
@@ -24,12 +21,8 @@ ORDER = (
 
 
 def upgrade() -> None:
-    # No parameters, so that the driver leaves per cent signs and colons of the SQL alone.
-    connection = op.get_bind().execution_options(no_parameters=True)
-    for name in ORDER:
-        connection.exec_driver_sql((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+    run_sql(revision, ORDER)
 
 
 def downgrade() -> None:
-    msg = "A ledger is not unmade: restore a backup instead."
-    raise NotImplementedError(msg)
+    refuse_downgrade()

@@ -1,15 +1,12 @@
 """Truth analysis: folders' snapshots, runs with their moves and outputs; admissions that a run permits."""
 
-from pathlib import Path
-
-from alembic import op
+from broker.migrations.steps import refuse_downgrade, run_sql
 
 revision = "0007"
 down_revision = "0006"
 branch_labels = None
 depends_on = None
 
-FOLDER = Path(__file__).parent.parent / "functions" / revision
 ORDER = (
     "tables",
     "ledger_truth_note",
@@ -23,12 +20,8 @@ ORDER = (
 
 
 def upgrade() -> None:
-    # No parameters, so that the driver leaves per cent signs and colons of the SQL alone.
-    connection = op.get_bind().execution_options(no_parameters=True)
-    for name in ORDER:
-        connection.exec_driver_sql((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+    run_sql(revision, ORDER)
 
 
 def downgrade() -> None:
-    msg = "A ledger is not unmade: restore a backup instead."
-    raise NotImplementedError(msg)
+    refuse_downgrade()
