@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 from celery import Task
 from pydantic import BaseModel
 
-from broker.app import app
 from broker.ledger.engine import Ledger
 from broker.orders import read_order
 from schemas.context import Context
@@ -19,7 +18,7 @@ from schemas.envelope import Envelope, receipt_out
 from schemas.operation import Stored
 from schemas.tool import Tool
 from workers.hands import hands
-from workers.shift import serve
+from workers.shift import register
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -60,11 +59,7 @@ def answers(tool: Tool) -> Callable[[Callable[[A, Desk], Said]], DeskCraft[A]]:
 
     def decorate(perform: Callable[[A, Desk], Said]) -> DeskCraft[A]:
         craft = DeskCraft(tool=tool, perform=perform)
-
-        @app.task(name=tool.name, bind=True, max_retries=0)
-        def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
-            return serve(craft, self, positional, keywords, partial(_answer, craft)).model_dump(mode="json")
-
+        register(craft, partial(_answer, craft), retries=0)
         return craft
 
     return decorate

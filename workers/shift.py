@@ -71,14 +71,18 @@ def handles(
 
     def decorate(perform: Callable[[A, P, Bench], BaseModel]) -> Craft[A, P]:
         craft = Craft(tool=tool, prepare=prepare, perform=perform)
-
-        @app.task(name=tool.name, bind=True, max_retries=LEDGER_RETRIES)
-        def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
-            return serve(craft, self, positional, keywords, partial(_answer, craft)).model_dump(mode="json")
-
+        register(craft, partial(_answer, craft), retries=LEDGER_RETRIES)
         return craft
 
     return decorate
+
+
+def register(craft: Served, answer: Answer, *, retries: int) -> None:
+    """Make the Celery task of a craft: its deliveries are served by `answer`."""
+
+    @app.task(name=craft.tool.name, bind=True, max_retries=retries)
+    def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
+        return serve(craft, self, positional, keywords, answer).model_dump(mode="json")
 
 
 def serve(

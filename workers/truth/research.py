@@ -13,7 +13,6 @@ from uuid import uuid4
 from celery import Task
 from pydantic import BaseModel
 
-from broker.app import app
 from broker.ledger.operations import admit
 from broker.ledger.truth_records import read_record
 from broker.orders import Order, read_order
@@ -27,7 +26,7 @@ from schemas.truth_record import Record
 from workers.attempt import Attempt, carry_out
 from workers.bench import Bench, Rules
 from workers.hands import hands
-from workers.shift import serve
+from workers.shift import register
 from workers.telling import asks_for_progress, teller
 from workers.truth.gate import open_run, require_running
 
@@ -62,11 +61,7 @@ def researches(
 
     def decorate(perform: Callable[[A, P, Bench], BaseModel]) -> ResearchCraft[A, P]:
         craft = ResearchCraft(tool=tool, plan=plan, key=key, full=full, perform=perform)
-
-        @app.task(name=tool.name, bind=True, max_retries=0)
-        def task(self: Task[Any, Any], *positional: Any, **keywords: Any) -> dict[str, Any]:
-            return serve(craft, self, positional, keywords, partial(_answer, craft)).model_dump(mode="json")
-
+        register(craft, partial(_answer, craft), retries=0)
         return craft
 
     return decorate
