@@ -1,27 +1,18 @@
 """cowork_truth_analysis_search: hits for a run, of which each may be fetched."""
 
-import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from schemas.profiles import TRUTH_SEARCH
+from schemas.query import readable_query
 from schemas.tool import Effects, Tool
 from schemas.truth import QUERY_CHARS, WEB_COST, RunId
-
-_UNSEEN = frozenset({"Cc", "Cf"})
 
 
 def _one_line(query: object) -> object:
     """The query with one space between its words: what is searched, and what makes two queries the same (M32)."""
     return " ".join(query.split()) if isinstance(query, str) else query
-
-
-def _readable(query: str) -> str:
-    if any(unicodedata.category(char) in _UNSEEN for char in query):
-        msg = "a query holds no control or formatting characters"
-        raise ValueError(msg)
-    return query
 
 
 class Args(BaseModel):
@@ -34,7 +25,7 @@ class Args(BaseModel):
         str,
         BeforeValidator(_one_line),
         StringConstraints(min_length=1, max_length=QUERY_CHARS),
-        AfterValidator(_readable),
+        AfterValidator(readable_query),
     ] = Field(description="Public words to search for; three different queries a run.")
 
 

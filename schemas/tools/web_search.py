@@ -1,7 +1,6 @@
 """web_search: discover public pages by words."""
 
 import re
-import unicodedata
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -9,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from schemas.destination import Destination
 from schemas.errors import Refused
 from schemas.profiles import WEB_SEARCH
+from schemas.query import readable_query
 from schemas.tool import Tool
 from schemas.tools.web_fetch import NOTICE, BudgetOut
 
@@ -16,14 +16,6 @@ TimeRange = Literal["d", "w", "m", "y"]
 
 # Everything that would make more of a domain than its name: scheme, path, port, user, query, wildcard, quotes.
 _NO_DOMAIN = re.compile(r"[^\w.\-\u00b7\u3002\uff0e\uff61]")
-_UNSEEN = frozenset({"Cc", "Cf"})
-
-
-def _readable(query: str) -> str:
-    if any(unicodedata.category(char) in _UNSEEN for char in query):
-        msg = "a query holds no control or formatting characters"
-        raise ValueError(msg)
-    return query
 
 
 def _domain(site: str) -> str:
@@ -46,7 +38,7 @@ class Args(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     query: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000), AfterValidator(_readable)
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000), AfterValidator(readable_query)
     ] = Field(description="Public words to search for. Engine commands such as !bang are searched as plain words.")
     maxResults: int = Field(default=10, ge=1, le=10, description="Most results wanted; there may be fewer.")  # noqa: N815 - the document's name
     site: Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(_domain)] | None = Field(

@@ -1,51 +1,36 @@
 """web_search: one question to one provider, its results as data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from schemas.destination import Destination
-from schemas.errors import AddressRefused, InvalidArguments, OutriderError
-from schemas.reply import Ask, Reply
+from schemas.errors import AddressRefused, InvalidArguments
 from schemas.tools.web_fetch import NOTICE, BudgetOut
 from schemas.tools.web_search import TOOL, Args, HitOut, Result
 from workers.bench import Bench, Rules
 from workers.net.judge import judge_host
-from workers.search.outcomes import in_terms_of_search, require_page
-from workers.search.provider import Provider, Wanted
+from workers.search.asking import Question, ask_once, require_words
+from workers.search.provider import Wanted
 from workers.search.sift import Kept, sift
-from workers.search.words import plain_words
 from workers.shift import handles
 
 TITLE_CHARS = 300  # ten of the longest titles and URLs leave room for snippets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """The one question, as it will leave."""
-
-    provider: Provider
-    ask: Ask
-
-
-def plan_of(args: Args, rules: Rules) -> Plan:
+def question_of(args: Args, rules: Rules) -> Question:
     """The question that the call means, judged as far as can be said without a packet. Raises: Refused."""
-    words = plain_words(args.query)
-    if not words:
-        raise InvalidArguments("The query holds no words to search for.", field="arguments.query")
+    words = require_words(args.query)
     if args.site is not None:
         _insist_on_public(args.site)
     wanted = Wanted(words=words, site=args.site, time_range=args.timeRange, region=args.region)
-    return Plan(provider=rules.provider, ask=rules.provider.ask(wanted))
+    return Question(provider=rules.provider, ask=rules.provider.ask(wanted))
 
 
-@handles(TOOL, prepare=plan_of)
-def web_search(args: Args, plan: Plan, bench: Bench) -> Result:
+@handles(TOOL, prepare=question_of)
+def web_search(args: Args, question: Question, bench: Bench) -> Result:
     """Ask the provider once and give its results. Raises: Refused, Failed."""
-    reply = require_page(_ride(plan, bench), plan.provider)
-    hits = bench.apart(plan.provider.read, reply)
-    kept = sift(hits, site=args.site, limits=bench.limits, count=args.maxResults)
+    kept = sift(ask_once(question, bench), site=args.site, limits=bench.limits, count=args.maxResults)
     frame = Result(
-        provider=plan.provider.name,
+        provider=question.provider.name,
         query=args.query,
         retrievedAt=bench.now().isoformat(timespec="seconds").replace("+00:00", "Z"),
         results=(),
@@ -61,13 +46,6 @@ def _insist_on_public(site: str) -> None:
         judge_host(Destination.parse(f"https://{site}/"))
     except AddressRefused:
         raise InvalidArguments("The site is no public domain.", field="arguments.site") from None
-
-
-def _ride(plan: Plan, bench: Bench) -> Reply:
-    try:
-        return bench.ride(plan.provider.endpoint, plan.ask)
-    except OutriderError as error:
-        raise in_terms_of_search(error, plan.provider) from error
 
 
 def _fitting(frame: Result, kept: Sequence[Kept], reply_bytes: int) -> Result:
