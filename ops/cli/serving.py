@@ -9,14 +9,13 @@ import typer
 
 from broker import settings as configuration
 from broker.settings import Settings
-from ops import flower, gateway
-from ops.admin import entry as admin
+from ops import flower
 from ops.cli.printing import FAILED, OK, OURS, give, leave, say
-from ops.metrics import part as metrics
 from ops.stack import fleet, home, life, ports, sharing
 from ops.stack.faults import StackError, StartInterrupted
 from ops.stack.interrupts import Interrupts
 from ops.stack.life import Plan, Stack
+from ops.stack.listening import Entry
 
 DRAIN_SECONDS = 90.0
 
@@ -38,12 +37,7 @@ def up(
     Example: outrider up --port-base 7000
     """
     settings = configuration.settings()
-    entries = fleet.Entries(
-        flower=_flower(settings, port_base),
-        admin=_pages(settings, port_base),
-        metrics_port=_metrics_port(settings, port_base),
-        gateway=_gateway(settings, port_base),
-    )
+    entries = _entries(settings, port_base)
     with Interrupts() as interrupts:
         plan = _plan(settings, entries, interrupts)
         try:
@@ -70,42 +64,36 @@ def _plan(settings: Settings, entries: fleet.Entries, interrupts: Interrupts) ->
         hurry=interrupts.hurry,
         flower_url=entries.flower.url,
         admin_url=entries.admin.url,
-        metrics_url=metrics.url(entries.metrics_port),
+        metrics_url=entries.metrics.url,
         gateway_url=entries.gateway.url,
         serves=True,
     )
 
 
-def _flower(settings: Settings, port_base: int | None) -> flower.Entry:
-    wanted = port_base or settings.flower_port
-    entry = flower.make_entry(wanted)
-    if entry.port != wanted:
-        say(f"port {wanted} is taken: Flower listens on {entry.port} instead")
-    return entry
+def _entries(settings: Settings, port_base: int | None) -> fleet.Entries:
+    """Where each part listens: from `port_base` on, in this order, or at its own setting."""
+    wanted = {
+        "Flower listens on": settings.flower_port,
+        "the admin pages are on": settings.admin_port,
+        "Prometheus finds the metrics on": settings.metrics_port,
+        "the gateway listens on": settings.gateway_port,
+    }
+    found = [
+        _port(port_base + number if port_base else own, words) for number, (words, own) in enumerate(wanted.items())
+    ]
+    return fleet.Entries(
+        flower=flower.make_entry(found[0]),
+        admin=Entry(found[1], "/admin/"),
+        metrics=Entry(found[2], "/metrics"),
+        gateway=Entry(found[3], "/mcp"),
+    )
 
 
-def _pages(settings: Settings, port_base: int | None) -> admin.Entry:
-    wanted = port_base + 1 if port_base else settings.admin_port
-    pages = admin.make_entry(wanted)
-    if pages.port != wanted:
-        say(f"port {wanted} is taken: the admin pages are on {pages.port} instead")
-    return pages
-
-
-def _metrics_port(settings: Settings, port_base: int | None) -> int:
-    wanted = port_base + 2 if port_base else settings.metrics_port
+def _port(wanted: int, words: str) -> int:
     port = ports.choose(wanted)
     if port != wanted:
-        say(f"port {wanted} is taken: Prometheus finds the metrics on {port} instead")
+        say(f"port {wanted} is taken: {words} {port} instead")
     return port
-
-
-def _gateway(settings: Settings, port_base: int | None) -> gateway.Entry:
-    wanted = port_base + 3 if port_base else settings.gateway_port
-    entry = gateway.make_entry(wanted)
-    if entry.port != wanted:
-        say(f"port {wanted} is taken: the gateway listens on {entry.port} instead")
-    return entry
 
 
 def _show(stack: Stack, entries: fleet.Entries) -> None:
@@ -114,7 +102,7 @@ def _show(stack: Stack, entries: fleet.Entries) -> None:
     where = places(stack.settings) | {
         "flower": f"{entry.url}  user {flower.USER}, password {entry.password}",
         "admin": f"{entries.admin.url}  log in with a token: outrider token create NAME",
-        "metrics": metrics.url(entries.metrics_port),
+        "metrics": entries.metrics.url,
         "gateway": f"{entries.gateway.url}  MCP, with a token: outrider token create NAME --project local --agent cli",
     }
     give(f"Outrider at {stack.home.root}, logs in {stack.home.logs}")

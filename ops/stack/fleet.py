@@ -6,11 +6,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ops import flower, gateway
-from ops.admin import entry as admin
-from ops.metrics import part as metrics
+from ops import flower
 from ops.stack.child import HOUSE, Escalation, Part
 from ops.stack.home import Home
+from ops.stack.listening import WATCHERS, Entry, listening
 
 _CELERY = (sys.executable, "-m", "celery", "-A", "broker.app")
 _WORKER = ("worker", "--loglevel", "INFO", "-P", "threads", "-E", "--without-gossip", "--without-mingle")
@@ -23,7 +22,6 @@ _PROMPT: Escalation = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 _AT_ONCE: Escalation = ((signal.SIGKILL, 5.0),)
 
 WORKERS = 3  # the tier that is stopped first
-WATCHERS = 2
 MOST_WORKERS = 2
 MODEL_THREADS = 8
 
@@ -43,10 +41,10 @@ def one_worker(home: Home, environment: Mapping[str, str]) -> tuple[Part, ...]:
 class Entries:
     """Where the fleet is found: Flower, the admin pages and the metrics by those who watch, the gateway by agents."""
 
-    flower: flower.Entry
-    admin: admin.Entry
-    metrics_port: int
-    gateway: gateway.Entry
+    flower: flower.FlowerEntry
+    admin: Entry
+    metrics: Entry
+    gateway: Entry
 
 
 def whole_fleet(home: Home, environment: Mapping[str, str], entries: Entries) -> tuple[Part, ...]:
@@ -65,12 +63,22 @@ def whole_fleet(home: Home, environment: Mapping[str, str], entries: Entries) ->
     beat = _celery(
         home, environment, "beat", ("beat", "--loglevel", "INFO", "-S", "celery.beat:Scheduler", "--pidfile="), WATCHERS
     )
-    watchers = (
+    return (*workers, care, beat, *_listeners(home, environment, entries))
+
+
+def _listeners(home: Home, environment: Mapping[str, str], entries: Entries) -> tuple[Part, ...]:
+    admin, metrics, gateway = entries.admin, entries.metrics, entries.gateway
+    count = ("ops", "metrics", f"--port={metrics.port}")
+    at_admin = {**environment, "OUTRIDER_ADMIN_PORT": str(admin.port)}
+    at_gateway = {**environment, "OUTRIDER_GATEWAY_PORT": str(gateway.port)}
+    return (
         flower.part(home, environment, entries.flower),
-        admin.part(home, environment, entries.admin),
-        metrics.part(home, environment, entries.metrics_port),
+        listening(home, "admin", ("ops.admin",), admin, at_admin),
+        # Not awaited: the first one counts all that is there before it serves. It holds nothing worth waiting for.
+        listening(home, "metrics", count, metrics, environment, seconds=3, awaited=False),
+        # Stopped beside the workers, which finish what its clients wait for; it gives itself 43 s.
+        listening(home, "gateway", ("broker.gateway",), gateway, at_gateway, tier=WORKERS, seconds=50),
     )
-    return (*workers, care, beat, *watchers, gateway.part(home, environment, entries.gateway, WORKERS))
 
 
 def _celery(home: Home, environment: Mapping[str, str], name: str, words: tuple[str, ...], tier: int = WORKERS) -> Part:
