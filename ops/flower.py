@@ -35,4 +35,4 @@ def part(home: Home, environment: Mapping[str, str], entry: FlowerEntry) -> Part
     words = [f"--{name}={value}" for name, value in (_OPTIONS | {"port": str(entry.port)}).items()]
     sealed = dict(environment) | {"FLOWER_BASIC_AUTH": f"{USER}:{entry.password}"}
     # It holds nothing that is worth waiting for.
-    return listening(home, "flower", ("celery", "-A", "ops.flower_app", "flower", *words), entry, sealed, seconds=3.0)
+    return listening(home, "flower", ("celery", "-A", "ops.flower_app", "flower", *words), sealed, seconds=3.0)

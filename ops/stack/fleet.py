@@ -67,17 +67,15 @@ def whole_fleet(home: Home, environment: Mapping[str, str], entries: Entries) ->
 
 
 def _listeners(home: Home, environment: Mapping[str, str], entries: Entries) -> tuple[Part, ...]:
-    admin, metrics, gateway = entries.admin, entries.metrics, entries.gateway
-    count = ("ops", "metrics", f"--port={metrics.port}")
-    at_admin = {**environment, "OUTRIDER_ADMIN_PORT": str(admin.port)}
-    at_gateway = {**environment, "OUTRIDER_GATEWAY_PORT": str(gateway.port)}
+    count = ("ops", "metrics", f"--port={entries.metrics.port}")
+    at_admin = {**environment, "OUTRIDER_ADMIN_PORT": str(entries.admin.port)}
+    at_gateway = {**environment, "OUTRIDER_GATEWAY_PORT": str(entries.gateway.port)}
     return (
         flower.part(home, environment, entries.flower),
-        listening(home, "admin", ("ops.admin",), admin, at_admin),
-        # Not awaited: the first one counts all that is there before it serves. It holds nothing worth waiting for.
-        listening(home, "metrics", count, metrics, environment, seconds=3, awaited=False),
+        listening(home, "admin", ("ops.admin",), at_admin),
+        listening(home, "metrics", count, environment, seconds=3),  # it holds nothing worth waiting for
         # Stopped beside the workers, which finish what its clients wait for; it gives itself 43 s.
-        listening(home, "gateway", ("broker.gateway",), gateway, at_gateway, tier=WORKERS, seconds=50),
+        listening(home, "gateway", ("broker.gateway",), at_gateway, tier=WORKERS, seconds=50),
     )
 
 

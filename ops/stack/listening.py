@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ops.stack import ports
 from ops.stack.child import HOUSE, Part
 from ops.stack.home import Home
 
@@ -25,18 +24,19 @@ class Entry:
         return f"http://127.0.0.1:{self.port}{self.path}"
 
 
-def listening(  # noqa: PLR0913 - the columns of one table
+def listening(
     home: Home,
     name: str,
     words: tuple[str, ...],
-    entry: Entry,
     environment: Mapping[str, str],
     *,
     tier: int = WATCHERS,
     seconds: float = 5.0,
-    awaited: bool = True,
 ) -> Part:
-    """How `python -m WORDS` is run as a part: stopped within `seconds`, ready when it listens, if that is awaited."""
+    """How `python -m WORDS` is run as a part, stopped within `seconds`.
+
+    Nobody waits until it listens: a page that does not come up keeps no call from being carried out.
+    """
     return Part(
         name=name,
         argv=(sys.executable, "-m", *words),
@@ -46,5 +46,4 @@ def listening(  # noqa: PLR0913 - the columns of one table
         environment=environment,
         stops=((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)),
         hurried_stops=((signal.SIGKILL, 5.0),),
-        is_ready=lambda: not (awaited and ports.is_free(entry.port)),
     )

@@ -17,9 +17,9 @@ from redis.exceptions import RedisError
 
 from broker.settings import settings
 from ops import flower
-from ops.flower import Entry
+from ops.flower import FlowerEntry
 from ops.lab.control import LabControl
-from ops.stack import child, life
+from ops.stack import child, life, ports
 from tests.faults.lanes import Call, Lane
 from tests.faults.nodes import paused, process_of, store
 from tests.faults.stores import Stores, running_stores
@@ -147,11 +147,13 @@ def test_full_disk_under_all_stores_costs_no_second_request(lab: LabControl, tmp
 
 
 @contextmanager
-def watching(stores: Stores, disk: Path) -> Iterator[Entry]:
+def watching(stores: Stores, disk: Path) -> Iterator[FlowerEntry]:
     """A Flower that keeps its log and whatever else it writes on this disk."""
-    entry = flower.make_entry(settings().flower_port)
+    entry = flower.make_entry(ports.choose(settings().flower_port))
     plain = flower.part(stores.home, life.environment(stores.settings) | {"TMPDIR": str(disk)}, entry)
-    stores.parts["flower"] = part = replace(plain, log=disk / "flower.log")
+    stores.parts["flower"] = part = replace(
+        plain, log=disk / "flower.log", is_ready=lambda: not ports.is_free(entry.port)
+    )
     stores.children["flower"] = child.start(part)
     process = store(stores, "flower")
     try:
@@ -161,7 +163,7 @@ def watching(stores: Stores, disk: Path) -> Iterator[Entry]:
         process.stop()
 
 
-def page_of(entry: Entry) -> str:
+def page_of(entry: FlowerEntry) -> str:
     """Flower's list of tasks, as a reader with the password sees it; "" while it does not answer."""
     word = b64encode(f"{flower.USER}:{entry.password}".encode()).decode()
     asked = Request(f"{entry.url}api/tasks", headers={"Authorization": f"Basic {word}"})

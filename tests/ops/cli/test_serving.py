@@ -14,6 +14,7 @@ import psutil
 import pytest
 from flower.urls import handlers
 
+from ops.stack import ports
 from schemas.envelope import Envelope
 from tests.ops.running import Command, command, of_home, outrider, wait_until
 
@@ -117,7 +118,9 @@ OPEN = {"/static/(.*)", "/login/?", "/logout$", ".*"}
 def _flower(fleet: Command) -> tuple[str, dict[str, str]]:
     words = next(line for line in fleet.lines if line.startswith("  flower")).replace(",", "").split()
     proof = base64.b64encode(f"{words[5]}:{words[7]}".encode()).decode()
-    return words[3].rstrip("/"), {"Authorization": f"Basic {proof}"}
+    url = words[3].rstrip("/")
+    wait_until(lambda: not ports.is_free(int(url.rpartition(":")[2])), "Flower listens")
+    return url, {"Authorization": f"Basic {proof}"}
 
 
 def _doors(method: str) -> list[str]:
