@@ -2,7 +2,7 @@
 
 import signal
 
-pytest_plugins = ["tests.fixtures_postgres"]
+pytest_plugins = ["tests.fixtures_lab", "tests.fixtures_postgres"]
 
 
 def pytest_configure() -> None:

@@ -1,7 +1,6 @@
 """Faults are made inside the private internet; what judges them can be tested anywhere."""
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,33 +14,14 @@ from tests.faults.stores import Stores, running_stores
 from tests.faults.sweeping import Sweep, sweeping
 from tests.faults.table import Row, write
 from tests.faults.terms import LEASE_SECONDS
-
-INSIDE = "OUTRIDER_LAB" in os.environ
+from tests.fixtures_lab import needs_the_lab
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Outside a lab what needs one is skipped by name."""
     for item in items:
         if Path(__file__).parent in item.path.parents and "whole_lab" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.fault)
-            item.add_marker(pytest.mark.lab)
-            if not INSIDE:
-                reason = f"faults need the private internet ({sys.platform}): outrider lab pytest tests/faults"
-                item.add_marker(pytest.mark.skip(reason=reason))
-
-
-@pytest.fixture(scope="session")
-def whole_lab() -> LabControl:
-    """The lab around this process, for as long as the session."""
-    return LabControl()
-
-
-@pytest.fixture
-def lab(whole_lab: LabControl) -> Iterator[LabControl]:
-    """The lab, as its zone says; after each test no canary may have seen anything (X5)."""
-    whole_lab.reset()
-    yield whole_lab
-    assert whole_lab.canaries() == []
+            needs_the_lab(item, "faults", "fault", "lab")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Walks run inside the private internet: `make test` starts them there, `outrider lab pytest tests/walks` as well."""
 
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -10,33 +8,15 @@ import pytest
 from celery import Celery
 
 from ops.lab.control import LabControl
+from tests.fixtures_lab import needs_the_lab
 from tests.fleet import Fleet, running_fleet
-
-INSIDE = "OUTRIDER_LAB" in os.environ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Outside a lab the walks are skipped by name; where they were asked for by name, that is no success."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.walk)
-            if not INSIDE:
-                reason = f"walks need the private internet ({sys.platform}): outrider lab pytest tests/walks"
-                item.add_marker(pytest.mark.skip(reason=reason))
-
-
-@pytest.fixture(scope="session")
-def whole_lab() -> LabControl:
-    """The lab around this process, for as long as the session."""
-    return LabControl()
-
-
-@pytest.fixture
-def lab(whole_lab: LabControl) -> Iterator[LabControl]:
-    """The lab, as its zone says; after each test no canary may have seen anything (X5)."""
-    whole_lab.reset()
-    yield whole_lab
-    assert whole_lab.canaries() == []
+            needs_the_lab(item, "walks", "walk")
 
 
 @pytest.fixture(scope="session")
