@@ -12,7 +12,7 @@ from broker.ledger.operations import admit, settle
 from schemas import errors
 from schemas.operation import Lease
 from schemas.profiles import WEB_FETCH, WEB_SEARCH
-from tests.broker.ledger.test_races import RACERS, crowd, deadlocks
+from tests.broker.ledger.test_races import admitted_of_200, crowd, deadlocks
 from tests.ledger_calls import failed, request, run_sql
 
 # The gap is short where the quota is raced for: it is kept all the same, and 120 starts would take four minutes.
@@ -28,23 +28,10 @@ BRISK = replace(WEB_SEARCH, quota=replace(WEB_SEARCH.quota, gap_seconds=0.005))
     ids=["M142-step-of-20", "M143-run-of-100-with-children"],
 )
 def test_ledger_admits_exactly_the_search_quota_when_200_race_for_it(open_ledger, ledger_url, names, error, admitted):
-    """M147. Who finds it busy or too early asks again, as callers do."""
+    """M147, and no two start at one instant."""
     before = deadlocks(open_ledger)
 
-    def race(engine, number):
-        one = request(profile=BRISK, **names(number))
-        while True:
-            try:
-                lease = admit(engine, one, patience_seconds=60)
-            except (errors.ProjectBusy, errors.Cooldown):
-                continue
-            except error:
-                return 0
-            settle(engine, lease, failed(), patience_seconds=60)
-            return 1
-
-    with crowd(ledger_url, RACERS) as run:
-        assert sum(run(race, range(RACERS))) == admitted
+    assert admitted_of_200(ledger_url, BRISK, names, error) == admitted
     assert run_sql(open_ledger, "SELECT count(*) FROM operations") == [(admitted,)]
     starts = [at for (at,) in run_sql(open_ledger, "SELECT admitted_at FROM operations ORDER BY admitted_at")]
     assert all(earlier < later for earlier, later in pairwise(starts))

@@ -32,7 +32,11 @@ def test_judge_refuses_a_name_of_no_public_network(host):
     "host", ["good.example", "local.example.com", "internal-tools.dev", "mail.example.com", "a.lol"]
 )
 def test_judge_lets_a_public_name_pass(host):
-    judge_place(Destination.parse(f"https://{host}/"), LIMITS)
+    place = Destination.parse(f"https://{host}/")
+
+    judge_place(place, LIMITS)
+
+    assert (place.host, place.literal) == (host, None)  # what passed is that name and no address in disguise
 
 
 @pytest.mark.parametrize(

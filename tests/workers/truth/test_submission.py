@@ -119,24 +119,26 @@ def test_10_pieces_of_evidence_are_taken(count: int, *, fits: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "evidence",
+    ("evidence", "field", "reason"),
     [
-        pytest.param(web("Basalt is"), id="M76-ambiguous-quote"),
-        pytest.param(web("Basalt is green."), id="M76-invented-quote"),
-        pytest.param(web(fetch_id="0" * 32), id="M75-another-run-s-fetch"),
-        pytest.param(web(fetch_id="a" * 32), id="M37-a-hit-is-no-evidence"),
-        pytest.param(web(url="https://good.example/"), id="M75-a-field-too-many"),
-        pytest.param({"kind": "truth_span", "span_id": "s9", "relationship": "supports"}, id="M75-span-not-supplied"),
-        pytest.param({"kind": "web_search", "hit_id": "a" * 32, "relationship": "supports"}, id="M37-M75-other-kind"),
-        pytest.param(
-            {"kind": "passage_citation", "selector": {"exact": PASSAGE}, "relationship": "supports"},
-            id="M75-the-passage-supports-nothing",
-        ),
-        pytest.param(web(relationship="proves"), id="M75-other-relationship"),
+        pytest.param(web("Basalt is"), "selector", "ambiguous", id="M76-ambiguous-quote"),
+        pytest.param(web("Basalt is green."), "selector", "absent", id="M76-invented-quote"),
+        pytest.param(web(fetch_id="0" * 32), "fetch_id", None, id="M75-another-run-s-fetch"),
+        pytest.param(web(fetch_id="a" * 32), "fetch_id", None, id="M37-a-hit-is-no-evidence"),
+        pytest.param(web(url="https://good.example/"), "web_fetch.url", "extra_forbidden", id="M75-a-field-too-many"),
+        pytest.param({"kind": "truth_span", "span_id": "s9", "relationship": "supports"}, "span_id", None,
+                     id="M75-span-not-supplied"),
+        pytest.param({"kind": "web_search", "hit_id": "a" * 32, "relationship": "supports"}, "", "union_tag_invalid",
+                     id="M37-M75-other-kind"),
+        pytest.param({"kind": "passage_citation", "selector": {"exact": PASSAGE}, "relationship": "supports"},
+                     "passage_citation.relationship", "literal_error", id="M75-the-passage-supports-nothing"),
+        pytest.param(web(relationship="proves"), "web_fetch.relationship", "literal_error",
+                     id="M75-other-relationship"),
     ],
-)
-def test_evidence_that_is_not_borne_out_is_refused(evidence: dict[str, Any]) -> None:
-    refused(with_evidence(evidence))
+)  # fmt: skip
+def test_evidence_that_is_not_borne_out_is_refused(evidence: dict[str, Any], field: str, reason: str | None) -> None:
+    facts = refused(with_evidence(evidence)).facts
+    assert (facts["field"], facts.get("reason")) == (f"candidates.0.evidence.0.{field}".rstrip("."), reason)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,8 @@ def test_evidence_is_kept_with_whether_a_person_may_attach_it(evidence: dict[str
 @pytest.mark.parametrize("state", ["failed", "outcome_unknown", "pending", "cancelled"])
 def test_fetch_that_did_not_complete_is_no_evidence(state: str) -> None:
     """M75"""
-    refused(with_evidence(web()), Record(searches=(SEARCHED,), fetches=(account(None, state),)))
+    record = Record(searches=(SEARCHED,), fetches=(account(None, state),))
+    assert refused(with_evidence(web()), record).facts == {"field": "candidates.0.evidence.0.fetch_id"}
 
 
 def test_captured_text_that_is_not_the_fetched_one_is_no_ground() -> None:
@@ -201,21 +204,24 @@ def test_duplicate_claims_are_removed_and_said_to_be() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "field", "reason"),
     [
-        pytest.param({"schema": "outrider/truth-output/2"}, id="M26-other-literal"),
-        pytest.param({"schema": None}, id="M26-no-literal"),
-        pytest.param({"verdict": "true"}, id="a-field-too-many"),
-        pytest.param({"candidates": [candidate(confidence_extraction=1.5)]}, id="confidence-over-one"),
-        pytest.param({"candidates": [candidate(confidence_extraction=float("nan"))]}, id="no-number"),
-        pytest.param({"candidates": "none"}, id="no-list"),
-        pytest.param({"limitations": ["x" * 1_001]}, id="limitation-too-long"),
+        pytest.param({"schema": "outrider/truth-output/2"}, "schema", "literal_error", id="M26-other-literal"),
+        pytest.param({"schema": None}, "schema", "literal_error", id="M26-no-literal"),
+        pytest.param({"verdict": "true"}, "verdict", "extra_forbidden", id="a-field-too-many"),
+        pytest.param({"candidates": [candidate(confidence_extraction=1.5)]}, "candidates.0.confidence_extraction",
+                     "less_than_equal", id="confidence-over-one"),
+        pytest.param({"candidates": [candidate(confidence_extraction=float("nan"))]}, "output", "canonical",
+                     id="no-number"),
+        pytest.param({"candidates": "none"}, "candidates", "tuple_type", id="no-list"),
+        pytest.param({"limitations": ["x" * 1_001]}, "limitations.0", "string_too_long", id="limitation-too-long"),
         pytest.param({"candidates": [candidate(existing_claim_match={"claim_id": "c9", "relationship": "exact",
-                     "confidence": 1})]}, id="claim-not-supplied"),
+                     "confidence": 1})]}, "candidates.0.existing_claim_match", None, id="claim-not-supplied"),
     ],
 )  # fmt: skip
-def test_output_of_another_shape_is_refused(change: dict[str, Any]) -> None:
-    refused(output(**change))
+def test_output_of_another_shape_is_refused(change: dict[str, Any], field: str, reason: str | None) -> None:
+    facts = refused(output(**change)).facts
+    assert (facts["field"], facts.get("reason")) == (field, reason)
 
 
 NOTHING = Record()
@@ -258,7 +264,7 @@ def test_coverage_that_was_not_done_is_refused(record: Record, source: str, said
 def test_coverage_of_one_source_is_reported_once() -> None:
     """M77"""
     entry = {"source": "web", "status": "searched"}
-    refused(output(source_coverage=[entry, entry]))
+    assert refused(output(source_coverage=[entry, entry])).facts == {"source": "web"}
 
 
 def test_coverage_is_replaced_by_the_server_s() -> None:
