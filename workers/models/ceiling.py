@@ -6,10 +6,8 @@ the body itself says how many tokens may come back.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import httpx2
 from anyio.to_thread import run_sync
@@ -19,7 +17,6 @@ from workers.models.route import Route
 
 OVERHEAD_TOKENS = 2_000  # what providers add that is not in the body: templates, their own words on tools
 REPLY_BYTES = 4_000_000  # some sixty times the longest answer
-T = TypeVar("T")
 
 
 class Purse(Protocol):
@@ -64,7 +61,7 @@ class Metered(httpx2.AsyncBaseTransport):
 
     async def _pay(self, request: httpx2.Request) -> httpx2.Response:
         worst = worst_nanousd(self.route, await request.aread())
-        reserved = await _apart(partial(self.purse.reserve, worst))
+        reserved = await run_sync(self.purse.reserve, worst)
         response = await self.inner.handle_async_request(request)
         try:
             body = await _whole(response)
@@ -72,7 +69,7 @@ class Metered(httpx2.AsyncBaseTransport):
             await response.aclose()
         cost = reported_nanousd(self.route, body)
         if cost is not None:
-            await _apart(partial(self.purse.settle, reserved, min(cost, worst)))
+            await run_sync(self.purse.settle, reserved, min(cost, worst))
         if cost is not None and cost > worst:
             raise CostControlUnavailable("The provider used more than the request allows.", allowed_nanousd=worst)
         headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _FRAMING]
@@ -80,10 +77,6 @@ class Metered(httpx2.AsyncBaseTransport):
 
 
 _FRAMING = {"content-length", "transfer-encoding"}
-
-
-async def _apart(call: Callable[[], T]) -> T:
-    return await run_sync(call)
 
 
 async def _whole(response: httpx2.Response) -> bytes:
